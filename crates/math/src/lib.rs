@@ -1,0 +1,15 @@
+//! I see slices and sizes; all SIMD is mine.
+
+pub mod conv;
+pub mod cpu;
+pub mod elementwise;
+pub mod function;
+pub mod gemm;
+pub mod philox;
+pub mod pool;
+pub mod pooling;
+pub mod reduce;
+pub mod softmax;
+pub mod transpose;
+
+pub use pool::Pool;

@@ -1,0 +1,1 @@
+//! TensorFlow's counter-based random numbers.

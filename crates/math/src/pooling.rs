@@ -1,0 +1,1 @@
+//! Max and average pooling.

@@ -1,0 +1,2 @@
+//! I am generated messages; no hand wrote me.
+#![forbid(unsafe_code)]
