@@ -32,9 +32,23 @@ impl Code {
     pub fn from_number(number: i32) -> Code {
         use Code::*;
         const ALL: [Code; 17] = [
-            Ok, Cancelled, Unknown, InvalidArgument, DeadlineExceeded, NotFound, AlreadyExists,
-            PermissionDenied, ResourceExhausted, FailedPrecondition, Aborted, OutOfRange,
-            Unimplemented, Internal, Unavailable, DataLoss, Unauthenticated,
+            Ok,
+            Cancelled,
+            Unknown,
+            InvalidArgument,
+            DeadlineExceeded,
+            NotFound,
+            AlreadyExists,
+            PermissionDenied,
+            ResourceExhausted,
+            FailedPrecondition,
+            Aborted,
+            OutOfRange,
+            Unimplemented,
+            Internal,
+            Unavailable,
+            DataLoss,
+            Unauthenticated,
         ];
         usize::try_from(number).ok().and_then(|i| ALL.get(i).copied()).unwrap_or(Unknown)
     }
