@@ -1,0 +1,30 @@
+//! Compiles the definitions in `proto/` to Rust, without an installed protoc.
+
+use std::path::PathBuf;
+use std::{env, error, fs, io};
+
+const FOLDER: &str = "proto";
+
+fn main() -> Result<(), Box<dyn error::Error>> {
+    println!("cargo:rerun-if-changed={FOLDER}");
+    let mut config = tonic_prost_build::Config::new();
+    config.enable_type_names();
+    let services = env::var_os("CARGO_FEATURE_SERVICES").is_some();
+    tonic_prost_build::configure()
+        .build_client(services)
+        .build_server(services)
+        // `bytes` fields are slices of the received message; ordered maps encode the same way every time.
+        .bytes(".")
+        .btree_map(".")
+        .compile_well_known_types(true)
+        .compile_fds_with_config(protox::compile(definitions()?, [FOLDER])?, config)?;
+    Ok(())
+}
+
+/// The files to compile, in the same order on every machine.
+fn definitions() -> io::Result<Vec<PathBuf>> {
+    let mut files = fs::read_dir(FOLDER)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "proto"));
+    files.sort();
+    Ok(files)
+}
