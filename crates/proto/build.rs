@@ -8,7 +8,8 @@ const FOLDER: &str = "proto";
 fn main() -> Result<(), Box<dyn error::Error>> {
     println!("cargo:rerun-if-changed={FOLDER}");
     let mut config = tonic_prost_build::Config::new();
-    config.enable_type_names();
+    // An `Any` names its message the way TensorFlow does.
+    config.enable_type_names().type_name_domain(["."], "type.googleapis.com");
     let services = env::var_os("CARGO_FEATURE_SERVICES").is_some();
     tonic_prost_build::configure()
         .build_client(services)

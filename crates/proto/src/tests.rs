@@ -1,9 +1,10 @@
 //! Bytes written by real TensorFlow, and by us, survive decoding and encoding.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
-use std::{env, fs};
 
+use prost::bytes::Bytes;
 use prost::{DecodeError, Message, Name};
 
 use crate::tensorflow::*;
@@ -49,13 +50,12 @@ fn enums_are_numbered_as_in_tensorflow() {
 
 #[test]
 fn bytes_are_slices_of_the_message() {
-    let content = bytes_of(7, 1 << 12);
-    let tensor = TensorProto { dtype: DataType::DtUint8.into(), tensor_content: content.into(), ..Default::default() };
-    let message =
-        prost::bytes::Bytes::from(RecvTensorResponse { tensor: Some(tensor), ..Default::default() }.encode_to_vec());
+    let content = Bytes::from(vec![7; 1 << 12]);
+    let tensor = TensorProto { tensor_content: content.clone(), ..Default::default() };
+    let message = Bytes::from(RecvTensorResponse { tensor: Some(tensor), ..Default::default() }.encode_to_vec());
     let decoded = RecvTensorResponse::decode(message.clone()).unwrap().tensor.unwrap();
+    assert_eq!(decoded.tensor_content, content);
     assert!(message.as_ptr_range().contains(&decoded.tensor_content.as_ptr()));
-    assert_eq!(decoded.tensor_content, bytes_of(7, 1 << 12));
 }
 
 #[test]
@@ -67,11 +67,7 @@ fn maps_encode_in_the_order_of_keys() {
 
 #[test]
 fn a_type_url_names_the_message() {
-    assert_eq!(RecvBufRespExtra::type_url(), "/tensorflow.RecvBufRespExtra");
-}
-
-fn bytes_of(value: u8, count: usize) -> Vec<u8> {
-    vec![value; count]
+    assert_eq!(RecvBufRespExtra::type_url(), "type.googleapis.com/tensorflow.RecvBufRespExtra");
 }
 
 fn fixtures() -> PathBuf {
