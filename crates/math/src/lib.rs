@@ -13,3 +13,6 @@ pub mod softmax;
 pub mod transpose;
 
 pub use pool::Pool;
+
+#[cfg(test)]
+mod tests;

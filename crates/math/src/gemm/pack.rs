@@ -1,0 +1,119 @@
+//! Copies blocks of a matrix into the order in which the micro-kernels read them.
+
+use super::kernel::ROWS;
+use super::{Matrix, Real};
+use std::ops::Range;
+
+/// How a packed block of left rows is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Strips {
+    /// From one row of a strip to the next.
+    pub row: usize,
+    /// From one factor of a row to the next.
+    pub step: usize,
+    /// From one strip to the next.
+    pub strip: usize,
+}
+
+/// Numbers that a packed block of `rows` left rows takes.
+pub(crate) fn lhs_len(rows: usize, depth: usize) -> usize {
+    rows.div_ceil(ROWS) * ROWS * depth
+}
+
+/// Numbers that a packed block of `cols` right columns takes.
+pub(crate) fn rhs_len<T: Real>(cols: usize, depth: usize) -> usize {
+    cols.div_ceil(T::PANEL) * T::PANEL * depth
+}
+
+/// Packs `lhs[rows, depth]`. Rows that are contiguous stay so, others are interleaved by strips of `ROWS`.
+pub(crate) fn lhs<T: Real>(lhs: &Matrix<'_, T>, rows: Range<usize>, depth: Range<usize>, dst: &mut [T]) -> Strips {
+    let len = depth.len();
+    if lhs.col_stride == 1 {
+        for (row, dst) in rows.zip(dst.chunks_exact_mut(len)) {
+            let start = row * lhs.row_stride + depth.start;
+            dst.copy_from_slice(&lhs.values[start..start + len]);
+        }
+        return Strips { row: len, step: 1, strip: ROWS * len };
+    }
+    for (first, dst) in rows.clone().step_by(ROWS).zip(dst.chunks_exact_mut(ROWS * len)) {
+        let count = ROWS.min(rows.end - first);
+        for (k, dst) in depth.clone().zip(dst.chunks_exact_mut(ROWS)) {
+            let start = first * lhs.row_stride + k * lhs.col_stride;
+            if count == ROWS && lhs.row_stride == 1 {
+                dst.copy_from_slice(&lhs.values[start..start + ROWS]);
+            } else {
+                for (r, dst) in dst.iter_mut().enumerate() {
+                    *dst = if r < count { lhs.values[start + r * lhs.row_stride] } else { T::ZERO };
+                }
+            }
+        }
+    }
+    Strips { row: 1, step: ROWS, strip: ROWS * len }
+}
+
+/// Packs `rhs[depth, cols]` as panels of `T::PANEL` columns, zeros beyond the last.
+pub(crate) fn rhs<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
+    let whole = cols.len() / T::PANEL * T::PANEL;
+    let split = cols.start + whole;
+    let (panels, last) = dst.split_at_mut(whole * depth.len());
+    if rhs.col_stride == 1 {
+        rhs_rows(rhs, depth.clone(), cols.start..split, panels);
+    } else if rhs.row_stride == 1 {
+        rhs_transposed(rhs, depth.clone(), cols.start..split, panels);
+    } else {
+        for (i, panel) in panels.chunks_exact_mut((T::PANEL * depth.len()).max(1)).enumerate() {
+            let first = cols.start + i * T::PANEL;
+            rhs_any(rhs, depth.clone(), first..first + T::PANEL, panel);
+        }
+    }
+    if split < cols.end {
+        rhs_any(rhs, depth, split..cols.end, last);
+    }
+}
+
+/// Whole panels of a matrix whose rows are contiguous: reads along the rows.
+fn rhs_rows<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
+    let panel_len = depth.len() * T::PANEL;
+    for (i, k) in depth.enumerate() {
+        let start = k * rhs.row_stride;
+        let row = &rhs.values[start + cols.start..start + cols.end];
+        for (panel, src) in row.chunks_exact(T::PANEL).enumerate() {
+            let at = panel * panel_len + i * T::PANEL;
+            dst[at..at + T::PANEL].copy_from_slice(src);
+        }
+    }
+}
+
+/// Whole panels of a matrix whose columns are contiguous: transposes square blocks in registers.
+fn rhs_transposed<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
+    let block = T::PANEL / 2;
+    let len = depth.len();
+    let even = len / block * block;
+    if cols.is_empty() || len == 0 {
+        return;
+    }
+    assert!((cols.end - 1) * rhs.col_stride + depth.end <= rhs.values.len(), "right side of a product is too short");
+    for (panel, dst) in cols.step_by(T::PANEL).zip(dst.chunks_exact_mut(len * T::PANEL)) {
+        for k in (0..even).step_by(block) {
+            for half in [0, block] {
+                let src = (panel + half) * rhs.col_stride + depth.start + k;
+                // SAFETY: the columns up to `cols.end` hold `depth` (asserted above); `dst` is one panel.
+                unsafe {
+                    let dst = dst.as_mut_ptr().add(k * T::PANEL + half);
+                    (T::kernels().transpose)(rhs.values.as_ptr().add(src), rhs.col_stride, dst, T::PANEL);
+                }
+            }
+        }
+        rhs_any(rhs, depth.start + even..depth.end, panel..panel + T::PANEL, &mut dst[even * T::PANEL..]);
+    }
+}
+
+/// One panel, number by number.
+fn rhs_any<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
+    for (k, dst) in depth.zip(dst.chunks_exact_mut(T::PANEL)) {
+        let start = k * rhs.row_stride + cols.start * rhs.col_stride;
+        for (c, dst) in dst.iter_mut().enumerate() {
+            *dst = if c < cols.len() { rhs.values[start + c * rhs.col_stride] } else { T::ZERO };
+        }
+    }
+}

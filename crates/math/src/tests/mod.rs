@@ -1,0 +1,3 @@
+//! Fast loops against their plain twins.
+
+mod gemm;
