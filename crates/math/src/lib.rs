@@ -5,6 +5,7 @@ pub mod cpu;
 pub mod elementwise;
 pub mod function;
 pub mod gemm;
+pub mod parallel;
 pub mod philox;
 pub mod pool;
 pub mod pooling;

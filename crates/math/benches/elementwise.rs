@@ -1,0 +1,64 @@
+//! Prints how many gigabytes per second the loops read and write.
+
+use std::time::Instant;
+
+use flowgrid_math::Pool;
+use flowgrid_math::elementwise::{cost, map, zip};
+use flowgrid_math::function::{Ordered, Real, cos_fast, sin_fast};
+
+/// The best of several runs, in gigabytes per second.
+fn measure(name: &str, bytes: usize, mut body: impl FnMut()) {
+    body();
+    let mut best = f64::INFINITY;
+    for _ in 0..12 {
+        let start = Instant::now();
+        body();
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    println!("{name:24} {:8.2} GB/s {:9.3} ms", bytes as f64 / best / 1e9, best * 1e3);
+}
+
+fn functions(pool: &Pool) {
+    let n = 1 << 20;
+    let src: Vec<f32> = (0..n).map(|i| (i % 1000) as f32 * 0.01 + 0.01).collect();
+    let mut dst = vec![0.0f32; n];
+    type Row = (&'static str, fn(&Pool, &[f32], &mut [f32]));
+    let functions: [Row; 14] = [
+        ("exp", |p, s, d| map(p, 1.0, s, d, Real::exp)),
+        ("expm1", |p, s, d| map(p, 1.0, s, d, Real::expm1)),
+        ("log", |p, s, d| map(p, 1.0, s, d, Real::log)),
+        ("log1p", |p, s, d| map(p, 1.0, s, d, Real::log1p)),
+        ("tanh", |p, s, d| map(p, 1.0, s, d, Real::tanh)),
+        ("sigmoid", |p, s, d| map(p, 1.0, s, d, Real::sigmoid)),
+        ("softplus", |p, s, d| map(p, 1.0, s, d, Real::softplus)),
+        ("elu", |p, s, d| map(p, 1.0, s, d, Real::elu)),
+        ("sin", |p, s, d| map(p, 1.0, s, d, sin_fast)),
+        ("cos", |p, s, d| map(p, 1.0, s, d, cos_fast)),
+        ("erf", |p, s, d| map(p, 1.0, s, d, Real::erf)),
+        ("erfc", |p, s, d| map(p, 1.0, s, d, Real::erfc)),
+        ("rsqrt", |p, s, d| map(p, 1.0, s, d, Real::rsqrt)),
+        ("larger", |p, s, d| map(p, 1.0, s, d, |x| x.larger(2.0))),
+    ];
+    for (name, f) in functions {
+        measure(name, 8 * n, || f(pool, &src, &mut dst));
+    }
+}
+
+fn chains(pool: &Pool) {
+    let n = 16 << 20;
+    let (x, y) = (vec![0.5f32; n], vec![0.25f32; n]);
+    let mut z = vec![0.0f32; n];
+    measure("16M copy", 8 * n, || map(pool, cost::SIMPLE, &x, &mut z, |x| x));
+    measure("16M x * 0.5", 8 * n, || map(pool, cost::SIMPLE, &x, &mut z, |x| x * 0.5));
+    measure("16M x * y", 12 * n, || zip(pool, cost::SIMPLE, &x, &y, &mut z, |x, y| x * y));
+    measure("16M tanh", 8 * n, || map(pool, cost::FUNCTION, &x, &mut z, Real::tanh));
+}
+
+fn main() {
+    for threads in [1, 2] {
+        println!("{threads} threads");
+        let pool = Pool::new(threads);
+        functions(&pool);
+        chains(&pool);
+    }
+}

@@ -1,1 +1,0 @@
-//! Loops over elements: maps, zips, broadcasts.

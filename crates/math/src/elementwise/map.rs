@@ -1,0 +1,61 @@
+//! One array in, one array out.
+
+use super::Element;
+use crate::Pool;
+use crate::cpu::{Loop, vectorize};
+use crate::parallel::split_mut;
+
+/// Writes `f(x)` for every `x` of `src`; `dst` is as long.
+pub fn map<T: Element, U: Element>(
+    pool: &Pool,
+    cost: f32,
+    src: &[T],
+    dst: &mut [U],
+    f: impl Fn(T) -> U + Copy + Send + Sync,
+) {
+    assert_eq!(src.len(), dst.len(), "map: lengths {} and {}", src.len(), dst.len());
+    split_mut(pool, cost, dst, |start, dst| vectorize(Map { src: &src[start..][..dst.len()], dst, f }));
+}
+
+/// Replaces every `x` by `f(x)`.
+pub fn map_in_place<T: Element>(pool: &Pool, cost: f32, values: &mut [T], f: impl Fn(T) -> T + Copy + Send + Sync) {
+    split_mut(pool, cost, values, |_, values| vectorize(MapInPlace { values, f }));
+}
+
+/// Sets every element to `value`.
+pub fn fill<T: Element>(pool: &Pool, dst: &mut [T], value: T) {
+    split_mut(pool, 0.1, dst, |_, dst| dst.fill(value));
+}
+
+struct Map<'a, T, U, F> {
+    src: &'a [T],
+    dst: &'a mut [U],
+    f: F,
+}
+
+impl<T: Copy, U, F: Fn(T) -> U> Loop for Map<'_, T, U, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (dst, &x) in self.dst.iter_mut().zip(self.src) {
+            *dst = (self.f)(x);
+        }
+    }
+}
+
+struct MapInPlace<'a, T, F> {
+    values: &'a mut [T],
+    f: F,
+}
+
+impl<T: Copy, F: Fn(T) -> T> Loop for MapInPlace<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for x in self.values {
+            *x = (self.f)(*x);
+        }
+    }
+}

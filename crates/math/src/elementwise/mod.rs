@@ -1,0 +1,28 @@
+//! Loops over elements: maps, zips, broadcasts; what is done to an element is the caller's closure.
+//!
+//! `cost` is a guess at the nanoseconds one element takes on one thread; it decides whether threads are worth it.
+
+mod broadcast;
+mod map;
+mod shape;
+mod zip;
+
+pub use broadcast::{broadcast, broadcast_in_place_left, broadcast_in_place_right, broadcast_to, select};
+pub use map::{fill, map, map_in_place};
+pub use shape::Broadcast;
+pub use zip::{zip, zip_in_place_left, zip_in_place_right, zip_scalar_left, zip_scalar_right};
+
+/// Costs of common loops, in nanoseconds for an element.
+pub mod cost {
+    /// Read, one or two simple instructions, write: bound by memory.
+    pub const SIMPLE: f32 = 0.3;
+    /// A vectorised elementary function of `f32`, or a division.
+    pub const FUNCTION: f32 = 1.0;
+    /// A function that is computed element by element.
+    pub const SCALAR: f32 = 15.0;
+}
+
+/// What arrays are made of.
+pub trait Element: Copy + Send + Sync {}
+
+impl<T: Copy + Send + Sync> Element for T {}
