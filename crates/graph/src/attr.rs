@@ -1,0 +1,145 @@
+//! The value of a node's attribute.
+
+use bytes::Bytes;
+use status::Result;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use tensor::wire::EncodedTensor;
+use tensor::{DType, PartialShape, Tensor};
+
+/// What an attribute holds.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // the names of the kinds say all
+pub enum AttrValue {
+    String(Bytes),
+    Int(i64),
+    Float(f32),
+    Bool(bool),
+    Type(DType),
+    Shape(PartialShape),
+    Tensor(TensorAttr),
+    List(AttrList),
+    Func(Arc<Function>),
+    /// Stands for an attribute of the function the node is in.
+    Placeholder(String),
+    /// Present, but of no kind.
+    Nothing,
+}
+
+/// A list of attribute values, all of one kind; an empty list has no kind on the wire.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct AttrList {
+    pub strings: Vec<Bytes>,
+    pub ints: Vec<i64>,
+    pub floats: Vec<f32>,
+    pub bools: Vec<bool>,
+    pub types: Vec<DType>,
+    pub shapes: Vec<PartialShape>,
+    pub tensors: Vec<TensorAttr>,
+    pub funcs: Vec<Arc<Function>>,
+}
+
+/// A function by name, with values for its attributes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Function {
+    /// The name in the library.
+    pub name: String,
+    /// Attributes with which it is instantiated.
+    pub attrs: BTreeMap<String, AttrValue>,
+}
+
+/// A tensor in a graph: decoded only when somebody needs it, so a graph may mention what memory
+/// cannot hold.
+#[derive(Clone)]
+pub struct TensorAttr(Arc<EncodedTensor>);
+
+impl TensorAttr {
+    /// The tensor itself.
+    pub fn decode(&self) -> Result<Tensor> {
+        self.0.decode()
+    }
+
+    /// Its element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype()
+    }
+
+    /// As it stands on the wire.
+    pub fn encoded(&self) -> &EncodedTensor {
+        &self.0
+    }
+}
+
+impl From<EncodedTensor> for TensorAttr {
+    fn from(encoded: EncodedTensor) -> TensorAttr {
+        TensorAttr(Arc::new(encoded))
+    }
+}
+
+impl From<Tensor> for TensorAttr {
+    fn from(tensor: Tensor) -> TensorAttr {
+        TensorAttr(Arc::new(EncodedTensor::from(tensor)))
+    }
+}
+
+impl PartialEq for TensorAttr {
+    fn eq(&self, other: &TensorAttr) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || *self.0 == *other.0
+    }
+}
+
+impl fmt::Debug for TensorAttr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor<type: {}>", self.dtype())
+    }
+}
+
+impl AttrList {
+    /// How many values, of whatever kind.
+    pub fn len(&self) -> usize {
+        self.strings.len()
+            + self.ints.len()
+            + self.floats.len()
+            + self.bools.len()
+            + self.types.len()
+            + self.shapes.len()
+            + self.tensors.len()
+            + self.funcs.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+macro_rules! from {
+    ($($rust:ty => |$value:ident| $attr:expr;)*) => {$(
+        impl From<$rust> for AttrValue {
+            fn from($value: $rust) -> AttrValue { $attr }
+        }
+    )*};
+}
+
+from! {
+    &str => |v| AttrValue::String(Bytes::copy_from_slice(v.as_bytes()));
+    String => |v| AttrValue::String(Bytes::from(v));
+    i64 => |v| AttrValue::Int(v);
+    i32 => |v| AttrValue::Int(v.into());
+    usize => |v| AttrValue::Int(v as i64);
+    f32 => |v| AttrValue::Float(v);
+    bool => |v| AttrValue::Bool(v);
+    DType => |v| AttrValue::Type(v);
+    PartialShape => |v| AttrValue::Shape(v);
+    &PartialShape => |v| AttrValue::Shape(v.clone());
+    Tensor => |v| AttrValue::Tensor(v.into());
+    Function => |v| AttrValue::Func(Arc::new(v));
+    Vec<i64> => |v| AttrValue::List(AttrList { ints: v, ..AttrList::default() });
+    &[i64] => |v| AttrValue::List(AttrList { ints: v.to_vec(), ..AttrList::default() });
+    Vec<f32> => |v| AttrValue::List(AttrList { floats: v, ..AttrList::default() });
+    Vec<DType> => |v| AttrValue::List(AttrList { types: v, ..AttrList::default() });
+    Vec<PartialShape> => |v| AttrValue::List(AttrList { shapes: v, ..AttrList::default() });
+    Vec<Bytes> => |v| AttrValue::List(AttrList { strings: v, ..AttrList::default() });
+}

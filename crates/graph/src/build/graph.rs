@@ -1,0 +1,202 @@
+//! A graph under construction: nodes with their types and what is known of their shapes.
+
+use crate::signature::Types;
+use crate::{AttrValue, Edge, FunctionDef, FunctionLibrary, GraphDef, NodeDef, NodeId, Scope, Signature, Versions};
+use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::FxHashMap;
+use status::{Error, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tensor::{PartialShape, Tensor};
+
+/// The version of TensorFlow's graph format this library writes.
+const PRODUCER: i32 = 2474;
+
+/// A graph that is being built; a cheap shared handle.
+///
+/// Building never fails on the spot: the graph keeps the first error, and `check` returns it.
+#[derive(Clone)]
+pub struct Graph {
+    inner: Arc<Mutex<Inner>>,
+    ops: Arc<dyn OpSet>,
+}
+
+/// What a graph must know of ops to build them.
+pub trait OpSet: Send + Sync {
+    /// The signature of an op.
+    fn signature(&self, op: &str) -> Option<&Signature>;
+    /// Shapes of a new node's outputs; an error if its inputs cannot be right.
+    fn infer(&self, query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>>;
+}
+
+/// A node whose output shapes are asked for.
+pub struct ShapeQuery<'a> {
+    /// The node.
+    pub def: &'a NodeDef,
+    /// Its op.
+    pub signature: &'a Signature,
+    /// Shapes of its inputs.
+    pub inputs: &'a [PartialShape],
+    /// Values of those inputs that are known already.
+    pub constants: &'a [Option<Tensor>],
+    /// How many outputs it has.
+    pub outputs: usize,
+}
+
+impl ShapeQuery<'_> {
+    /// The value of an attribute, or its default.
+    pub fn attr(&self, name: &str) -> Result<&AttrValue> {
+        self.signature.value(self.def, name)
+    }
+}
+
+/// A built node.
+#[derive(Clone)]
+pub(crate) struct Built {
+    pub def: Arc<NodeDef>,
+    pub inputs: Vec<Edge>,
+    pub types: Types,
+    pub shapes: Vec<PartialShape>,
+    pub constant: Option<Tensor>,
+}
+
+#[derive(Default)]
+pub(crate) struct Inner {
+    pub nodes: Vec<Built>,
+    pub names: FxHashMap<String, NodeId>,
+    pub taken: FxHashMap<String, u32>,
+    pub error: Option<Error>,
+    pub collections: BTreeMap<String, Vec<AttrValue>>,
+    pub library: FunctionLibrary,
+    pub seed: Option<i64>,
+}
+
+impl Graph {
+    /// An empty graph of these ops.
+    pub fn with_ops(ops: Arc<dyn OpSet>) -> Graph {
+        Graph { inner: Arc::default(), ops }
+    }
+
+    /// The scope outside all others.
+    pub fn root(&self) -> Scope {
+        Scope::root(self)
+    }
+
+    /// The first error made while building.
+    pub fn check(&self) -> Result<()> {
+        self.lock().error.clone().map_or(Ok(()), Err)
+    }
+
+    /// Remembers an error, unless one came before.
+    pub fn fail(&self, error: Error) {
+        self.lock().error.get_or_insert(error);
+    }
+
+    /// The graph as described so far; the first building error, if there was one.
+    pub fn to_def(&self) -> Result<GraphDef> {
+        self.check()?;
+        Ok(self.def_from(0))
+    }
+
+    /// How many nodes there are; they are numbered in the order they were made.
+    pub fn len(&self) -> usize {
+        self.lock().nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Nodes made since there were `first` of them: what a session has not been told yet.
+    pub fn def_from(&self, first: usize) -> GraphDef {
+        let inner = self.lock();
+        GraphDef {
+            nodes: inner.nodes[first.min(inner.nodes.len())..].iter().map(|node| node.def.clone()).collect(),
+            library: inner.library.clone(),
+            versions: Versions { producer: PRODUCER, ..Versions::default() },
+            ..GraphDef::default()
+        }
+    }
+
+    /// The ops this graph is built of.
+    pub fn ops(&self) -> &Arc<dyn OpSet> {
+        &self.ops
+    }
+
+    /// Whether both handles mean the same graph.
+    pub fn is_same(&self, other: &Graph) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Adds a function that nodes may call.
+    pub fn add_function(&self, function: FunctionDef) {
+        let name = function.signature.name.clone();
+        self.lock().library.functions.insert(name, Arc::new(function));
+    }
+
+    /// The functions nodes may call.
+    pub fn library(&self) -> FunctionLibrary {
+        self.lock().library.clone()
+    }
+
+    /// Adds a value to a collection.
+    pub fn add_to_collection(&self, collection: &str, value: impl Into<AttrValue>) {
+        self.lock().collections.entry(collection.to_string()).or_default().push(value.into());
+    }
+
+    /// The values of a collection, in the order they were added.
+    pub fn collection(&self, collection: &str) -> Vec<AttrValue> {
+        self.lock().collections.get(collection).cloned().unwrap_or_default()
+    }
+
+    /// The names of all collections.
+    pub fn collections(&self) -> Vec<String> {
+        self.lock().collections.keys().cloned().collect()
+    }
+
+    /// The graph-level random seed: with it, ops without a seed of their own repeat their numbers.
+    pub fn set_seed(&self, seed: i64) {
+        self.lock().seed = Some(seed);
+    }
+
+    /// Seeds of a random op that was given `seed`, by TensorFlow's rule.
+    pub fn seeds(&self, seed: Option<i64>) -> (i64, i64) {
+        const DEFAULT: i64 = 87_654_321;
+        let inner = self.lock();
+        match (inner.seed, seed) {
+            (None, None) => (0, 0),
+            (None, Some(seed)) => (DEFAULT, seed),
+            (Some(graph), None) => (graph, inner.nodes.len() as i64),
+            (Some(0), Some(0)) => (0, i64::from(i32::MAX)),
+            (Some(graph), Some(seed)) => (graph, seed),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock()
+    }
+}
+
+impl Inner {
+    /// A name nobody has: `x`, `x_1`, `x_2`, …
+    pub fn unique_name(&mut self, wanted: &str) -> String {
+        let mut name = wanted.to_string();
+        loop {
+            // Names that differ in case only would collide in file systems; TensorFlow keeps them apart.
+            let key = name.to_lowercase();
+            let count = self.taken.entry(wanted.to_lowercase()).or_insert(0);
+            let taken = *count;
+            *count += 1;
+            if taken == 0 && key == wanted.to_lowercase() {
+                return name;
+            }
+            name = format!("{wanted}_{taken}");
+            let key = name.to_lowercase();
+            if !self.taken.contains_key(&key) {
+                self.taken.insert(key, 1);
+                return name;
+            }
+        }
+    }
+}

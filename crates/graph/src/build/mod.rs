@@ -1,0 +1,43 @@
+//! Building graphs in Rust: scopes, nodes, outputs.
+
+mod graph;
+mod node;
+mod op_builder;
+mod operators;
+mod output;
+mod scope;
+
+pub use graph::{Graph, OpSet, ShapeQuery};
+pub use node::Node;
+pub use op_builder::OpBuilder;
+pub use output::Output;
+pub use scope::Scope;
+
+use crate::{AttrValue, NodeDef};
+use tensor::{PartialShape, Tensor};
+
+/// Constants above this size are not carried along while building.
+const SMALL: usize = 4096;
+
+/// The value of a node, if the graph alone determines it and it is small: constants, and shapes of
+/// what has a known shape.
+fn output_constant(def: &NodeDef, shapes: &[PartialShape], constants: &[Option<Tensor>]) -> Option<Tensor> {
+    match def.op.as_str() {
+        "Const" => match def.attrs.get("value") {
+            Some(AttrValue::Tensor(value)) if value.encoded().elements().is_some_and(|n| n <= SMALL) => {
+                value.decode().ok()
+            }
+            _ => None,
+        },
+        "Shape" => {
+            let shape = shapes.first()?.known()?;
+            let wide = matches!(def.attrs.get("out_type"), Some(AttrValue::Type(tensor::DType::I64)));
+            Some(match wide {
+                true => Tensor::vector::<i64>(&shape.to_i64()),
+                false => Tensor::vector::<i32>(&shape.iter().map(|&d| d as i32).collect::<Vec<_>>()),
+            })
+        }
+        "Identity" | "StopGradient" => constants.first()?.clone(),
+        _ => None,
+    }
+}

@@ -1,0 +1,248 @@
+//! One node in the making: inputs and attributes are collected, types inferred, the rest checked.
+
+use crate::build::graph::{Built, Inner};
+use crate::build::node::HUSK;
+use crate::build::scope::DeviceRule;
+use crate::flat::unknown_op;
+use crate::{
+    Arg, ArgType, AttrList, AttrValue, DeviceSpec, Edge, Node, NodeDef, NodeId, OpSet, Output, Scope, ShapeQuery,
+    Signature,
+};
+use status::{Result, invalid};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tensor::{DType, PartialShape, Tensor};
+
+/// A node in the making.
+pub struct OpBuilder {
+    scope: Scope,
+    op: String,
+    name: Option<String>,
+    inputs: Vec<Vec<Output>>,
+    controls: Vec<NodeId>,
+    attrs: BTreeMap<String, AttrValue>,
+    device: Option<String>,
+}
+
+impl OpBuilder {
+    pub(crate) fn new(scope: &Scope, op: &str) -> OpBuilder {
+        OpBuilder {
+            scope: scope.clone(),
+            op: op.to_string(),
+            name: None,
+            inputs: Vec::new(),
+            controls: Vec::new(),
+            attrs: BTreeMap::new(),
+            device: None,
+        }
+    }
+
+    /// A name of its own; by default it is called like its op.
+    pub fn named(mut self, name: &str) -> OpBuilder {
+        self.name = Some(name.to_string());
+        self
+    }
+
+    /// The next argument.
+    pub fn input(mut self, input: &Output) -> OpBuilder {
+        self.inputs.push(vec![input.clone()]);
+        self
+    }
+
+    /// The next argument, which stands for several tensors.
+    pub fn inputs<'a>(mut self, inputs: impl IntoIterator<Item = &'a Output>) -> OpBuilder {
+        self.inputs.push(inputs.into_iter().cloned().collect());
+        self
+    }
+
+    /// An attribute that the inputs do not tell.
+    pub fn attr(mut self, name: &str, value: impl Into<AttrValue>) -> OpBuilder {
+        self.attrs.insert(name.to_string(), value.into());
+        self
+    }
+
+    /// Another node that must run first.
+    pub fn after(mut self, node: &Node) -> OpBuilder {
+        self.controls.push(node.id());
+        self
+    }
+
+    /// A device of its own, merged into the scope's.
+    pub fn on(mut self, device: &str) -> OpBuilder {
+        self.device = Some(device.to_string());
+        self
+    }
+
+    /// The node's first output.
+    pub fn output(self) -> Output {
+        self.node().output(0)
+    }
+
+    /// The node. If it cannot be built the graph remembers why, and this is a husk.
+    pub fn node(self) -> Node {
+        let scope = self.scope.clone();
+        match self.build() {
+            Ok(id) => Node::new(&scope, id),
+            Err(error) => {
+                scope.graph().fail(error);
+                Node::new(&scope, HUSK)
+            }
+        }
+    }
+
+    fn build(mut self) -> Result<NodeId> {
+        let graph = self.scope.graph().clone();
+        let mut inner = graph.lock();
+        let function = inner.library.functions.get(&self.op).cloned();
+        let signature = function.as_ref().map(|function| &function.signature);
+        let signature = signature.or_else(|| graph.ops().signature(&self.op)).ok_or_else(|| unknown_op(&self.op))?;
+        self.infer_attrs(signature, &inner)?;
+        let wanted = format!("{}{}", self.scope.prefix(), self.name.as_deref().unwrap_or(&self.op));
+        let name = inner.unique_name(&wanted);
+        let def = self.describe(name, &inner)?;
+        signature.check_attrs(&def)?;
+        self.check_types(signature, &def, &inner)?;
+        let built = self.infer(signature, graph.ops().as_ref(), def, &inner)?;
+        let id = inner.nodes.len() as NodeId;
+        inner.names.insert(built.def.name.clone(), id);
+        inner.nodes.push(built);
+        Ok(id)
+    }
+
+    /// Types, counts and lists of types that the inputs tell.
+    fn infer_attrs(&mut self, signature: &Signature, inner: &Inner) -> Result<()> {
+        if self.inputs.len() != signature.inputs.len() {
+            return Err(invalid!(
+                "Op {} takes {} arguments, got {}",
+                self.op,
+                signature.inputs.len(),
+                self.inputs.len()
+            ));
+        }
+        for (arg, outputs) in signature.inputs.iter().zip(&self.inputs) {
+            let types: Vec<DType> = outputs.iter().map(|output| type_of(inner, output)).collect::<Result<_>>()?;
+            match &arg.ty {
+                ArgType::List(attr) => {
+                    let types = types.iter().map(|dtype| dtype.base()).collect();
+                    let list = AttrValue::List(AttrList { types, ..AttrList::default() });
+                    self.attrs.entry(attr.clone()).or_insert(list);
+                }
+                ArgType::Attr(attr) => {
+                    if let Some(first) = types.first() {
+                        self.attrs.entry(attr.clone()).or_insert(AttrValue::Type(first.base()));
+                    }
+                }
+                ArgType::Fixed(_) => {}
+            }
+            if let Some(number) = &arg.number {
+                self.attrs.entry(number.clone()).or_insert(AttrValue::Int(outputs.len() as i64));
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self, name: String, inner: &Inner) -> Result<NodeDef> {
+        let mut inputs = Vec::new();
+        for output in self.inputs.iter().flatten() {
+            let source = &inner.nodes[output.node().id() as usize].def.name;
+            inputs.push(match output.index() {
+                0 => source.clone(),
+                index => format!("{source}:{index}"),
+            });
+        }
+        let mut controls: Vec<NodeId> = self.scope.inner().controls.iter().chain(&self.controls).copied().collect();
+        controls.sort_unstable();
+        controls.dedup();
+        for control in controls.into_iter().filter(|&id| id != HUSK) {
+            inputs.push(format!("^{}", inner.nodes[control as usize].def.name));
+        }
+        let mut attrs = self.attrs.clone();
+        if !self.scope.inner().colocate.is_empty() && !attrs.contains_key("_class") {
+            let groups = self.scope.inner().colocate.iter().map(|name| format!("loc:@{name}").into()).collect();
+            attrs.insert("_class".to_string(), AttrValue::List(AttrList { strings: groups, ..AttrList::default() }));
+        }
+        let device = self.device_of(&name)?;
+        Ok(NodeDef { name, op: self.op.clone(), inputs, device, attrs, extra: None })
+    }
+
+    fn device_of(&self, name: &str) -> Result<String> {
+        let own = match &self.device {
+            Some(device) => DeviceSpec::parse(device)?,
+            None => DeviceSpec::default(),
+        };
+        let spec = match &self.scope.inner().device {
+            DeviceRule::Spec(outer) => own.or(outer),
+            DeviceRule::Function(rule, inner) => rule(&self.op, name, &own.or(inner)),
+        };
+        Ok(spec.to_string())
+    }
+
+    fn check_types(&self, signature: &Signature, def: &NodeDef, inner: &Inner) -> Result<()> {
+        for (arg, outputs) in signature.inputs.iter().zip(&self.inputs) {
+            let wanted = signature.arg_types(arg, def)?;
+            if wanted.len() != outputs.len() {
+                return Err(invalid!(
+                    "Argument '{}' of {} ({}) takes {} tensors, got {}",
+                    arg.name,
+                    def.name,
+                    def.op,
+                    wanted.len(),
+                    outputs.len()
+                ));
+            }
+            for (output, &dtype) in outputs.iter().zip(&wanted) {
+                check_type(arg, def, type_of(inner, output)?, dtype, output, inner)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn infer(self, signature: &Signature, ops: &dyn OpSet, def: NodeDef, inner: &Inner) -> Result<Built> {
+        let types = signature.output_types(&def)?;
+        let edges: Vec<Edge> = self
+            .inputs
+            .iter()
+            .flatten()
+            .map(|output| Edge { node: output.node().id(), index: output.index() as u32 })
+            .collect();
+        let source = |edge: &Edge| &inner.nodes[edge.node as usize];
+        let shapes: Vec<PartialShape> =
+            edges.iter().map(|edge| source(edge).shapes[edge.index as usize].clone()).collect();
+        let constants: Vec<Option<Tensor>> =
+            edges.iter().map(|edge| source(edge).constant.clone().filter(|_| edge.index == 0)).collect();
+        let query =
+            ShapeQuery { def: &def, signature, inputs: &shapes, constants: &constants, outputs: types.len() };
+        let outputs = ops.infer(&query).map_err(|error| shape_error(error, &def, &shapes))?;
+        let constant = super::output_constant(&def, &shapes, &constants);
+        Ok(Built { def: Arc::new(def), inputs: edges, types, shapes: outputs, constant })
+    }
+}
+
+fn type_of(inner: &Inner, output: &Output) -> Result<DType> {
+    let built = inner.nodes.get(output.node().id() as usize);
+    built
+        .and_then(|built| built.types.get(output.index()).copied())
+        .ok_or_else(|| invalid!("An input could not be built, or has no output {}", output.index()))
+}
+
+fn check_type(arg: &Arg, def: &NodeDef, found: DType, wanted: DType, output: &Output, inner: &Inner) -> Result<()> {
+    if found.base() == wanted.base() && (!arg.is_ref || found.is_ref()) {
+        return Ok(());
+    }
+    let source = &inner.nodes[output.node().id() as usize].def.name;
+    Err(invalid!(
+        "Argument '{}' of {} ({}) must be {wanted}{}, but {source}:{} is {found}",
+        arg.name,
+        def.name,
+        def.op,
+        if arg.is_ref { " reference" } else { "" },
+        output.index()
+    ))
+}
+
+fn shape_error(mut error: status::Error, def: &NodeDef, shapes: &[PartialShape]) -> status::Error {
+    let shapes: Vec<String> = shapes.iter().map(|shape| shape.to_string()).collect();
+    error.message =
+        format!("{} for '{}' (op: '{}') with input shapes: {}", error.message, def.name, def.op, shapes.join(", "));
+    error
+}

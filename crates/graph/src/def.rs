@@ -1,0 +1,77 @@
+//! Graphs as they are described: nodes by name, nothing resolved.
+
+use crate::{AttrValue, Signature};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A described graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphDef {
+    /// The nodes, in the order they were written.
+    pub nodes: Vec<Arc<NodeDef>>,
+    /// Functions the nodes may call.
+    pub library: FunctionLibrary,
+    /// Who wrote it.
+    pub versions: Versions,
+    /// Kept for whoever reads the graph next.
+    pub debug_info: Bytes,
+}
+
+/// A described node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeDef {
+    /// Unique in its graph.
+    pub name: String,
+    /// Name of an op or of a function.
+    pub op: String,
+    /// `node`, `node:1` or `^node`; in functions `arg`, `node:out:1` or `^node`.
+    pub inputs: Vec<String>,
+    /// Full or partial device name, or empty.
+    pub device: String,
+    /// Attributes by name.
+    pub attrs: BTreeMap<String, AttrValue>,
+    /// Names before rewriting and full type, as serialised messages; kept for whoever reads the graph next.
+    pub extra: Option<Box<(Bytes, Bytes)>>,
+}
+
+/// Versions of the producer of a graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Versions {
+    /// Version of the code that wrote the graph.
+    pub producer: i32,
+    /// Readers older than this must refuse.
+    pub min_consumer: i32,
+    /// Versions known to be broken.
+    pub bad_consumers: Vec<i32>,
+}
+
+/// Functions of a graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FunctionLibrary {
+    /// By name.
+    pub functions: BTreeMap<String, Arc<FunctionDef>>,
+    /// Function name to the name of its gradient function.
+    pub gradients: BTreeMap<String, String>,
+    /// Gradients registered under a name, as serialised messages; kept for whoever reads the graph next.
+    pub registered_gradients: Vec<Bytes>,
+}
+
+/// A function: a graph with arguments and results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionDef {
+    /// Arguments, results and attributes.
+    pub signature: Signature,
+    /// Attributes of the function itself.
+    pub attrs: BTreeMap<String, AttrValue>,
+    /// The body.
+    pub nodes: Vec<Arc<NodeDef>>,
+    /// Result name to the output that gives it.
+    pub ret: BTreeMap<String, String>,
+    /// Control output name to the node that must have run.
+    pub control_ret: BTreeMap<String, String>,
+    /// Attributes of single arguments.
+    pub arg_attrs: BTreeMap<u32, BTreeMap<String, AttrValue>>,
+    /// Arguments that are the same resource have the same number.
+    pub resource_arg_unique_id: BTreeMap<u32, u32>,
+}

@@ -1,0 +1,270 @@
+//! A graph with its names resolved: nodes by number, edges by node number and output.
+
+use crate::signature::Types;
+use crate::{FunctionLibrary, GraphDef, NodeDef, Signatures, Versions};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use status::{Result, invalid, not_found};
+use std::sync::Arc;
+
+/// A node's place in its graph.
+pub type NodeId = u32;
+
+/// An output of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Edge {
+    /// The node.
+    pub node: NodeId,
+    /// Which of its outputs.
+    pub index: u32,
+}
+
+/// A node whose inputs are known.
+#[derive(Clone, Debug)]
+pub struct FlatNode {
+    /// As described.
+    pub def: Arc<NodeDef>,
+    /// Data inputs, in order.
+    pub inputs: SmallVec<[Edge; 3]>,
+    /// Nodes that must have run before.
+    pub controls: SmallVec<[NodeId; 2]>,
+    /// Types of the inputs as the op declares them, references included.
+    pub input_types: Types,
+    /// Types of the outputs, references included.
+    pub output_types: Types,
+}
+
+/// A graph whose every name is resolved and whose every edge fits.
+#[derive(Clone, Default)]
+pub struct FlatGraph {
+    /// The nodes; a node's number is its place here.
+    pub nodes: Vec<FlatNode>,
+    /// Functions the nodes may call.
+    pub library: Arc<FunctionLibrary>,
+    /// Who wrote the graph.
+    pub versions: Versions,
+    names: FxHashMap<String, NodeId>,
+}
+
+/// A reference to a node's output, as users write it: `x`, `x:1` or `^x`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorName<'a> {
+    /// The node.
+    pub node: &'a str,
+    /// Which output; none for a control edge.
+    pub index: Option<u32>,
+}
+
+impl<'a> TensorName<'a> {
+    /// Reads `x`, `x:1` or `^x`. A suffix that is no number belongs to the name.
+    pub fn parse(text: &'a str) -> TensorName<'a> {
+        if let Some(node) = text.strip_prefix('^') {
+            return TensorName { node, index: None };
+        }
+        match text.rsplit_once(':').map(|(node, index)| (node, index.parse())) {
+            Some((node, Ok(index))) => TensorName { node, index: Some(index) },
+            _ => TensorName { node: text, index: Some(0) },
+        }
+    }
+}
+
+impl FlatGraph {
+    /// Resolves a whole graph.
+    pub fn new(def: &GraphDef, ops: &dyn Signatures) -> Result<FlatGraph> {
+        let mut graph = FlatGraph { versions: def.versions.clone(), ..FlatGraph::default() };
+        graph.extend(def, ops)?;
+        Ok(graph)
+    }
+
+    /// Adds the nodes of `def`, which may refer to those already here. On error nothing has changed.
+    pub fn extend(&mut self, def: &GraphDef, ops: &dyn Signatures) -> Result<()> {
+        let before = self.nodes.len();
+        let library = merge(&self.library, &def.library)?;
+        let old = std::mem::replace(&mut self.library, library);
+        let result = self.add_all(def, ops);
+        if result.is_err() {
+            self.library = old;
+            self.nodes.truncate(before);
+            self.names.retain(|_, id| (*id as usize) < before);
+        }
+        result
+    }
+
+    fn add_all(&mut self, def: &GraphDef, ops: &dyn Signatures) -> Result<()> {
+        let first = self.nodes.len();
+        self.nodes.reserve(def.nodes.len());
+        for node in &def.nodes {
+            self.add_node(node, ops).map_err(|error| error.at_node(&node.name))?;
+        }
+        for id in first..self.nodes.len() {
+            let (inputs, controls) = self.resolve(id as NodeId)?;
+            let node = &mut self.nodes[id];
+            (node.inputs, node.controls) = (inputs, controls);
+        }
+        self.check_cycles()
+    }
+
+    fn add_node(&mut self, def: &Arc<NodeDef>, ops: &dyn Signatures) -> Result<()> {
+        if !valid_name(&def.name) {
+            return Err(invalid!("Node '{}': Node name contains invalid characters", def.name));
+        }
+        let library = self.library.clone();
+        let signature = library
+            .functions
+            .get(&def.op)
+            .map(|function| &function.signature)
+            .or_else(|| ops.signature(&def.op))
+            .ok_or_else(|| unknown_op(&def.op))?;
+        signature.check_attrs(def)?;
+        let node = FlatNode {
+            def: def.clone(),
+            inputs: SmallVec::new(),
+            controls: SmallVec::new(),
+            input_types: signature.input_types(def)?,
+            output_types: signature.output_types(def)?,
+        };
+        let id = self.nodes.len() as NodeId;
+        if self.names.insert(def.name.clone(), id).is_some_and(|old| (old as usize) < self.nodes.len()) {
+            return Err(invalid!("Node '{}' is not unique", def.name));
+        }
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn resolve(&self, id: NodeId) -> Result<(SmallVec<[Edge; 3]>, SmallVec<[NodeId; 2]>)> {
+        let node = &self.nodes[id as usize];
+        let (mut inputs, mut controls) = (SmallVec::new(), SmallVec::new());
+        for text in &node.def.inputs {
+            let name = TensorName::parse(text);
+            let source = self.find(name.node).ok_or_else(|| {
+                invalid!("Node '{}': Unknown input node '{text}'", node.def.name).at_node(&node.def.name)
+            })?;
+            match name.index {
+                None => controls.push(source),
+                Some(_) if !controls.is_empty() => {
+                    return Err(invalid!(
+                        "Node '{}': Control dependencies must come after regular dependencies",
+                        node.def.name
+                    ));
+                }
+                Some(index) => inputs.push(Edge { node: source, index }),
+            }
+        }
+        self.check_inputs(node, &inputs)?;
+        Ok((inputs, controls))
+    }
+
+    fn check_inputs(&self, node: &FlatNode, inputs: &[Edge]) -> Result<()> {
+        if inputs.len() != node.input_types.len() {
+            let expected: Vec<String> = node.input_types.iter().map(|dtype| dtype.to_string()).collect();
+            return Err(invalid!(
+                "NodeDef expected inputs '{}' do not match {} inputs specified; Op<name={}>; NodeDef: {{{{node {}}}}}",
+                expected.join(", "),
+                inputs.len(),
+                node.def.op,
+                node.def.name
+            ));
+        }
+        for (place, (edge, &wanted)) in inputs.iter().zip(&node.input_types).enumerate() {
+            let source = &self.nodes[edge.node as usize];
+            let Some(&found) = source.output_types.get(edge.index as usize) else {
+                return Err(invalid!(
+                    "Node '{}': Connecting to invalid output {} of source node {} which has {} outputs",
+                    node.def.name,
+                    edge.index,
+                    source.def.name,
+                    source.output_types.len()
+                ));
+            };
+            if found.base() != wanted.base() || (wanted.is_ref() && !found.is_ref()) {
+                return Err(invalid!(
+                    "Input {place} of node {} was passed {found} from {}:{} incompatible with expected {wanted}.",
+                    node.def.name,
+                    source.def.name,
+                    edge.index
+                )
+                .at_node(&node.def.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Only the back edge of a loop, from NextIteration, may close a circle.
+    fn check_cycles(&self) -> Result<()> {
+        let count = self.nodes.len();
+        let mut waiting = vec![0u32; count];
+        let mut consumers: Vec<SmallVec<[NodeId; 4]>> = vec![SmallVec::new(); count];
+        for (id, node) in self.nodes.iter().enumerate() {
+            for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
+                let op = &self.nodes[source as usize].def.op;
+                if op != "NextIteration" && op != "RefNextIteration" {
+                    waiting[id] += 1;
+                    consumers[source as usize].push(id as NodeId);
+                }
+            }
+        }
+        let mut ready: Vec<NodeId> = (0..count as NodeId).filter(|&id| waiting[id as usize] == 0).collect();
+        let mut seen = 0;
+        while let Some(id) = ready.pop() {
+            seen += 1;
+            for &consumer in &consumers[id as usize] {
+                waiting[consumer as usize] -= 1;
+                if waiting[consumer as usize] == 0 {
+                    ready.push(consumer);
+                }
+            }
+        }
+        if seen == count {
+            return Ok(());
+        }
+        let on_cycle = (0..count).find(|&id| waiting[id] > 0).map_or("", |id| &self.nodes[id].def.name);
+        Err(invalid!("{} nodes in a cycle, '{on_cycle}' among them", count - seen))
+    }
+
+    /// The node with this name.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.names.get(name).copied()
+    }
+
+    /// The node with this number.
+    pub fn node(&self, id: NodeId) -> &FlatNode {
+        &self.nodes[id as usize]
+    }
+}
+
+/// The error for an op nobody knows.
+pub(crate) fn unknown_op(op: &str) -> status::Error {
+    not_found!(
+        "Op type not registered '{op}' in binary running on this task. Make sure the Op and Kernel are registered in \
+         the binary running in this process"
+    )
+}
+
+/// Letters, digits and `_.\-/>` after a first letter, digit, dot or underscore.
+fn valid_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b"_.\\-/>".contains(&b))
+}
+
+/// Both libraries; a function that comes again must be the same.
+fn merge(old: &Arc<FunctionLibrary>, new: &FunctionLibrary) -> Result<Arc<FunctionLibrary>> {
+    if new.functions.is_empty() && new.gradients.is_empty() {
+        return Ok(old.clone());
+    }
+    let mut merged = (**old).clone();
+    for (name, function) in &new.functions {
+        match merged.functions.get(name) {
+            Some(known) if known != function => {
+                return Err(invalid!(
+                    "Cannot add function '{name}' because a different function with the same name already exists."
+                ));
+            }
+            Some(_) => {}
+            None => drop(merged.functions.insert(name.clone(), function.clone())),
+        }
+    }
+    merged.gradients.extend(new.gradients.clone());
+    Ok(Arc::new(merged))
+}

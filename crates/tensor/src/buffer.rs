@@ -1,0 +1,287 @@
+//! Bytes that tensors share: aligned, copied only when somebody else still looks at them.
+//!
+//! The only file outside `math` with unsafe code. It knows nothing of shapes or element types
+//! but their size and alignment.
+#![allow(unsafe_code)]
+
+use crate::Element;
+use bytes::Bytes;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+/// Alignment of every block: a cache line, and what TensorFlow's kernels expect.
+const ALIGN: usize = 64;
+/// Values up to this size need no block of their own.
+const INLINE: usize = 16;
+
+/// Shared bytes. Cloning shares them; writing copies them first unless this is the last owner.
+#[derive(Clone)]
+pub struct Buffer(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Inline { bytes: Inline, len: u8 },
+    Block { block: Arc<Block>, offset: usize, len: usize },
+    /// Bytes of a received message; never written.
+    Foreign(Bytes),
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Inline([u8; INLINE]);
+
+impl Buffer {
+    /// `len` zero bytes; none if the machine has no room for them.
+    pub fn zeroed(len: usize) -> Option<Buffer> {
+        Buffer::with(len, true)
+    }
+
+    /// `len` bytes of unspecified content, for results that are written whole: sparing a large
+    /// result the zeroing is worth a fifth of an elementwise kernel.
+    pub fn scratch(len: usize) -> Option<Buffer> {
+        Buffer::with(len, false)
+    }
+
+    fn with(len: usize, clear: bool) -> Option<Buffer> {
+        if len <= INLINE {
+            return Some(Buffer(Repr::Inline { bytes: Inline([0; INLINE]), len: len as u8 }));
+        }
+        let block = Block::new(len, clear)?;
+        Some(Buffer(Repr::Block { block: Arc::new(block), offset: 0, len }))
+    }
+
+    /// A view of received bytes: no copy if they happen to be aligned for elements of `align` bytes.
+    pub fn from_bytes(bytes: Bytes, align: usize) -> Option<Buffer> {
+        if bytes.len() > INLINE && (bytes.as_ptr() as usize).is_multiple_of(align.max(1)) {
+            return Some(Buffer(Repr::Foreign(bytes)));
+        }
+        let mut buffer = Buffer::scratch(bytes.len())?;
+        buffer.bytes_mut()?.copy_from_slice(&bytes);
+        Some(buffer)
+    }
+
+    /// How many bytes.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Repr::Inline { len, .. } => *len as usize,
+            Repr::Block { len, .. } => *len,
+            Repr::Foreign(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Inline { bytes, len } => &bytes.0[..*len as usize],
+            Repr::Block { block, offset, len } => &block.bytes()[*offset..*offset + *len],
+            Repr::Foreign(bytes) => bytes,
+        }
+    }
+
+    /// The bytes as something a message can hold; shares large ones.
+    pub fn to_bytes(&self) -> Bytes {
+        match &self.0 {
+            Repr::Inline { .. } => Bytes::copy_from_slice(self.bytes()),
+            Repr::Block { .. } => Bytes::from_owner(self.clone()),
+            Repr::Foreign(bytes) => bytes.clone(),
+        }
+    }
+
+    /// Whether writing would need no copy.
+    pub fn is_unique(&mut self) -> bool {
+        match &mut self.0 {
+            Repr::Inline { .. } => true,
+            Repr::Block { block, .. } => Arc::get_mut(block).is_some(),
+            Repr::Foreign(_) => false,
+        }
+    }
+
+    /// The bytes, to be written: copied first if shared. None if there is no room for the copy.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        if !self.is_unique() {
+            let mut copy = Buffer::scratch(self.len())?;
+            copy.bytes_mut()?.copy_from_slice(self.bytes());
+            *self = copy;
+        }
+        match &mut self.0 {
+            Repr::Inline { bytes, len } => Some(&mut bytes.0[..*len as usize]),
+            Repr::Block { block, offset, len } => {
+                Arc::get_mut(block).map(|block| &mut block.bytes_mut()[*offset..*offset + *len])
+            }
+            Repr::Foreign(_) => None,
+        }
+    }
+
+    /// Part of the bytes; shares large ones.
+    pub fn slice(&self, start: usize, len: usize) -> Buffer {
+        assert!(start.checked_add(len).is_some_and(|end| end <= self.len()), "slice {start}+{len} of {}", self.len());
+        match &self.0 {
+            Repr::Block { block, offset, .. } if len > INLINE => {
+                Buffer(Repr::Block { block: block.clone(), offset: offset + start, len })
+            }
+            Repr::Foreign(bytes) if len > INLINE => Buffer(Repr::Foreign(bytes.slice(start..start + len))),
+            _ => {
+                let mut small = Inline([0; INLINE]);
+                small.0[..len.min(INLINE)].copy_from_slice(&self.bytes()[start..start + len]);
+                Buffer(Repr::Inline { bytes: small, len: len as u8 })
+            }
+        }
+    }
+
+    /// The bytes as elements.
+    pub fn elements<T: Element>(&self) -> &[T] {
+        let bytes = self.bytes();
+        let count = element_count::<T>(bytes);
+        // SAFETY: `element_count` checked alignment and that the length is a whole number of elements.
+        // `Element` is sealed to types for which the stored bytes are valid: every number, and bool,
+        // whose bytes `Tensor` admits only when they are 0 or 1.
+        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), count) }
+    }
+
+    /// The bytes as elements, to be written; none if there is no room for a copy that is needed.
+    pub fn elements_mut<T: Element>(&mut self) -> Option<&mut [T]> {
+        let bytes = self.bytes_mut()?;
+        let count = element_count::<T>(bytes);
+        // SAFETY: as in `elements`, and the borrow of `self` is exclusive.
+        Some(unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), count) })
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+/// How many elements the bytes hold; panics when they are not aligned for them.
+fn element_count<T>(bytes: &[u8]) -> usize {
+    let aligned = bytes.is_empty() || (bytes.as_ptr() as usize).is_multiple_of(align_of::<T>());
+    assert!(aligned && bytes.len().is_multiple_of(size_of::<T>()), "misaligned buffer");
+    bytes.len() / size_of::<T>()
+}
+
+/// Memory of its own. Invariant: `layout.size()` bytes at `start`, all initialised, owned by this value.
+struct Block {
+    start: NonNull<u8>,
+    layout: Layout,
+    len: usize,
+}
+
+// SAFETY: a block is plain memory; access follows the usual borrow rules of its owner.
+unsafe impl Send for Block {}
+// SAFETY: as above; shared access only reads.
+unsafe impl Sync for Block {}
+
+impl Block {
+    fn new(len: usize, clear: bool) -> Option<Block> {
+        if let Some(mut block) = RECYCLED.lock().ok().and_then(|mut blocks| blocks.take(len)) {
+            block.len = len;
+            if clear {
+                block.bytes_mut().fill(0);
+            }
+            return Some(block);
+        }
+        if len > LARGE && len > available_memory() {
+            return None;
+        }
+        let layout = Layout::from_size_align(size_class(len), ALIGN).ok()?;
+        // SAFETY: the layout's size is not zero, since blocks are longer than INLINE.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Block { start, layout, len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the invariant, and `len <= layout.size()`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let twin = Block { start: self.start, layout: self.layout, len: self.len };
+        let spare = match RECYCLED.lock() {
+            Ok(mut blocks) => blocks.put(twin),
+            Err(_) => Some(twin),
+        };
+        if let Some(block) = spare {
+            let block = std::mem::ManuallyDrop::new(block);
+            // SAFETY: allocated with this layout, and no other owner: `self` is being dropped.
+            unsafe { dealloc(block.start.as_ptr(), block.layout) };
+        }
+    }
+}
+
+/// Freed blocks kept for the next result of their size, since fresh pages cost as much as the kernel
+/// that fills them. Their bytes are initialised (old values), so handing them out as scratch is sound.
+static RECYCLED: Mutex<Recycled> = Mutex::new(Recycled { blocks: Vec::new(), bytes: 0 });
+
+/// Blocks below this size are the allocator's business.
+const RECYCLE_FROM: usize = 32 << 10;
+/// At most so much memory is kept.
+const RECYCLE_BYTES: usize = 64 << 20;
+/// At most so many blocks are kept: the list is searched.
+const RECYCLE_BLOCKS: usize = 64;
+/// Above this size the machine is asked whether it has room at all.
+const LARGE: usize = 256 << 20;
+
+struct Recycled {
+    blocks: Vec<Block>,
+    bytes: usize,
+}
+
+impl Recycled {
+    fn take(&mut self, len: usize) -> Option<Block> {
+        if len < RECYCLE_FROM {
+            return None;
+        }
+        let size = size_class(len);
+        let found = self.blocks.iter().rposition(|block| block.layout.size() == size)?;
+        self.bytes -= size;
+        Some(self.blocks.remove(found))
+    }
+
+    /// Keeps the block, or gives it back when it should be freed.
+    fn put(&mut self, block: Block) -> Option<Block> {
+        let size = block.layout.size();
+        if size < RECYCLE_FROM || size > RECYCLE_BYTES {
+            return Some(block);
+        }
+        while self.bytes + size > RECYCLE_BYTES || self.blocks.len() == RECYCLE_BLOCKS {
+            let oldest = std::mem::ManuallyDrop::new(self.blocks.remove(0));
+            self.bytes -= oldest.layout.size();
+            // SAFETY: allocated with this layout, and the list was its only owner.
+            unsafe { dealloc(oldest.start.as_ptr(), oldest.layout) };
+        }
+        self.bytes += size;
+        self.blocks.push(block);
+        None
+    }
+}
+
+/// Sizes are rounded up to eighths of a power of two, so that results of about equal size share blocks.
+fn size_class(len: usize) -> usize {
+    if len < RECYCLE_FROM {
+        return len;
+    }
+    let step = (len.next_power_of_two() / 16).max(ALIGN);
+    len.checked_next_multiple_of(step).unwrap_or(len)
+}
+
+/// What the machine can still give without swapping or killing somebody; unlimited when it does not tell.
+fn available_memory() -> usize {
+    let Ok(info) = std::fs::read_to_string("/proc/meminfo") else { return usize::MAX };
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<usize>().ok());
+    kilobytes.map_or(usize::MAX, |kb| kb << 10)
+}

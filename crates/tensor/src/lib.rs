@@ -1,0 +1,28 @@
+//! I am a typed buffer with a shape.
+#![deny(unsafe_code)] // `buffer.rs` alone may use it
+
+mod buffer;
+mod dtype;
+mod element;
+mod handle;
+mod partial_shape;
+mod shape;
+mod tensor;
+mod variant;
+pub mod wire;
+
+pub use buffer::Buffer;
+pub use dtype::DType;
+pub use element::Element;
+pub use handle::ResourceHandle;
+pub use partial_shape::PartialShape;
+pub use shape::Shape;
+pub use tensor::Tensor;
+pub use variant::{Variant, VariantData, VariantObject};
+
+pub use bytes::Bytes;
+pub use half::{bf16, f16};
+pub use num_complex::{Complex, Complex32, Complex64};
+
+#[cfg(test)]
+mod tests;

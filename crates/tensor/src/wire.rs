@@ -1,0 +1,1 @@
+//! TensorProto and back.
