@@ -74,4 +74,6 @@ pub struct FunctionDef {
     pub arg_attrs: BTreeMap<u32, BTreeMap<String, AttrValue>>,
     /// Arguments that are the same resource have the same number.
     pub resource_arg_unique_id: BTreeMap<u32, u32>,
+    /// The message it was read from, for whoever reads it next; empty for functions made here.
+    pub encoded: Bytes,
 }

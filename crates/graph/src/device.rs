@@ -94,8 +94,8 @@ fn canonical(kind: &str) -> String {
 
 fn job_name(name: &str) -> Option<String> {
     let mut chars = name.chars();
-    let valid = chars.next().is_some_and(|c| c.is_ascii_alphabetic())
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let valid =
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.all(|c| c.is_ascii_alphanumeric() || c == '_');
     valid.then(|| name.to_string())
 }
 

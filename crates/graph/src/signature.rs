@@ -207,15 +207,12 @@ impl AttrDef {
     fn check_minimum(&self, value: &AttrValue) -> Result<()> {
         let Some(minimum) = self.minimum else { return Ok(()) };
         match value {
-            AttrValue::Int(i) if *i < minimum => Err(invalid!(
-                "Value for attr '{}' of {i} must be at least minimum {minimum}",
-                self.name
-            )),
-            AttrValue::List(list) if (list.len() as i64) < minimum => Err(invalid!(
-                "Length for attr '{}' of {} must be at least minimum {minimum}",
-                self.name,
-                list.len()
-            )),
+            AttrValue::Int(i) if *i < minimum => {
+                Err(invalid!("Value for attr '{}' of {i} must be at least minimum {minimum}", self.name))
+            }
+            AttrValue::List(list) if (list.len() as i64) < minimum => {
+                Err(invalid!("Length for attr '{}' of {} must be at least minimum {minimum}", self.name, list.len()))
+            }
             _ => Ok(()),
         }
     }

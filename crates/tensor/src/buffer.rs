@@ -21,8 +21,15 @@ pub struct Buffer(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    Inline { bytes: Inline, len: u8 },
-    Block { block: Arc<Block>, offset: usize, len: usize },
+    Inline {
+        bytes: Inline,
+        len: u8,
+    },
+    Block {
+        block: Arc<Block>,
+        offset: usize,
+        len: usize,
+    },
     /// Bytes of a received message; never written.
     Foreign(Bytes),
 }

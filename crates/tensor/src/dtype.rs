@@ -118,10 +118,7 @@ impl DType {
     /// A signed or unsigned integer that is not quantized.
     pub fn is_integer(self) -> bool {
         use DType as D;
-        matches!(
-            self.base(),
-            D::I8 | D::I16 | D::I32 | D::I64 | D::U8 | D::U16 | D::U32 | D::U64 | D::I4 | D::U4
-        )
+        matches!(self.base(), D::I8 | D::I16 | D::I32 | D::I64 | D::U8 | D::U16 | D::U32 | D::U64 | D::I4 | D::U4)
     }
 
     /// One of the quantized integers.

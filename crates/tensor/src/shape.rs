@@ -27,7 +27,11 @@ impl Shape {
     /// memory could hold are errors.
     pub fn checked(dims: &[i64]) -> Result<Shape> {
         if dims.len() > Shape::MAX_RANK {
-            return Err(invalid!("Shape has {} dimensions, which is over the limit of {}", dims.len(), Shape::MAX_RANK));
+            return Err(invalid!(
+                "Shape has {} dimensions, which is over the limit of {}",
+                dims.len(),
+                Shape::MAX_RANK
+            ));
         }
         if let Some(&negative) = dims.iter().find(|&&d| d < 0) {
             return Err(invalid!("Expected a non-negative size, got {negative}"));

@@ -210,8 +210,7 @@ impl OpBuilder {
             edges.iter().map(|edge| source(edge).shapes[edge.index as usize].clone()).collect();
         let constants: Vec<Option<Tensor>> =
             edges.iter().map(|edge| source(edge).constant.clone().filter(|_| edge.index == 0)).collect();
-        let query =
-            ShapeQuery { def: &def, signature, inputs: &shapes, constants: &constants, outputs: types.len() };
+        let query = ShapeQuery { def: &def, signature, inputs: &shapes, constants: &constants, outputs: types.len() };
         let outputs = ops.infer(&query).map_err(|error| shape_error(error, &def, &shapes))?;
         let constant = super::output_constant(&def, &shapes, &constants);
         Ok(Built { def: Arc::new(def), inputs: edges, types, shapes: outputs, constant })

@@ -1,0 +1,107 @@
+//! Putting a described graph into one under construction.
+
+use crate::{Graph, GraphDef, Node, Output, Scope, TensorName};
+use status::{Result, invalid};
+use std::collections::BTreeMap;
+
+/// How a graph is imported.
+#[derive(Default)]
+pub struct ImportOptions {
+    /// Goes before every name, with a slash; empty for none.
+    pub prefix: String,
+    /// Inputs that are taken from the graph at hand instead: `x:0` to an output, `^x` to any output of a node.
+    pub input_map: BTreeMap<String, Output>,
+}
+
+impl Graph {
+    /// Adds the nodes of `def` and returns them, in its order.
+    pub fn import(&self, def: &GraphDef, options: &ImportOptions) -> Result<Vec<Node>> {
+        let scope = match options.prefix.is_empty() {
+            true => self.root(),
+            false => self.root().named(&options.prefix),
+        };
+        for function in def.library.functions.values() {
+            self.add_function((**function).clone());
+        }
+        let mut made: BTreeMap<&str, Node> = BTreeMap::new();
+        for &place in &order(def)? {
+            let node = import_node(&scope, def, place, &made, options)?;
+            made.insert(&def.nodes[place].name, node);
+        }
+        self.check()?;
+        Ok(def.nodes.iter().filter_map(|node| made.remove(node.name.as_str())).collect())
+    }
+}
+
+fn import_node(
+    scope: &Scope,
+    def: &GraphDef,
+    place: usize,
+    made: &BTreeMap<&str, Node>,
+    options: &ImportOptions,
+) -> Result<Node> {
+    let node = &def.nodes[place];
+    let signature = scope.graph().ops().signature(&node.op).cloned();
+    let signature = signature
+        .or_else(|| scope.graph().library().functions.get(&node.op).map(|function| function.signature.clone()))
+        .ok_or_else(|| crate::flat::unknown_op(&node.op))?;
+    let mut builder = scope.op(&node.op).named(&node.name);
+    let mut inputs = Vec::new();
+    for text in &node.inputs {
+        let name = TensorName::parse(text);
+        match name.index {
+            None => match options.input_map.get(text) {
+                Some(output) => builder = builder.after(output.node()),
+                None => builder = builder.after(&made[name.node]),
+            },
+            Some(index) => {
+                let mapped = options.input_map.get(text).or_else(|| options.input_map.get(&format!("{text}:0")));
+                inputs.push(mapped.cloned().unwrap_or_else(|| made[name.node].output(index as usize)));
+            }
+        }
+    }
+    let mut inputs = inputs.into_iter();
+    for arg in &signature.inputs {
+        let count = signature.arg_types(arg, node)?.len();
+        let group: Vec<Output> = inputs.by_ref().take(count).collect();
+        builder = builder.inputs(&group);
+    }
+    for (name, value) in &node.attrs {
+        builder = builder.attr(name, value.clone());
+    }
+    if !node.device.is_empty() {
+        builder = builder.on(&node.device);
+    }
+    Ok(builder.node())
+}
+
+/// The places of the nodes, every node after its inputs; loops cannot be imported.
+fn order(def: &GraphDef) -> Result<Vec<usize>> {
+    let places: BTreeMap<&str, usize> = def.nodes.iter().enumerate().map(|(i, node)| (node.name.as_str(), i)).collect();
+    let mut waiting = vec![0usize; def.nodes.len()];
+    let mut consumers = vec![Vec::new(); def.nodes.len()];
+    for (place, node) in def.nodes.iter().enumerate() {
+        for text in &node.inputs {
+            let source = *places
+                .get(TensorName::parse(text).node)
+                .ok_or_else(|| invalid!("Node '{}': Unknown input node '{text}'", node.name))?;
+            waiting[place] += 1;
+            consumers[source].push(place);
+        }
+    }
+    let mut ready: std::collections::VecDeque<usize> = (0..waiting.len()).filter(|&i| waiting[i] == 0).collect();
+    let mut order = Vec::with_capacity(waiting.len());
+    while let Some(place) = ready.pop_front() {
+        order.push(place);
+        for &consumer in &consumers[place] {
+            waiting[consumer] -= 1;
+            if waiting[consumer] == 0 {
+                ready.push_back(consumer);
+            }
+        }
+    }
+    if order.len() < waiting.len() {
+        return Err(invalid!("{} nodes in a cycle", waiting.len() - order.len()));
+    }
+    Ok(order)
+}

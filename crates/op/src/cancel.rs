@@ -1,0 +1,64 @@
+//! Telling ops that wait that nobody waits for them any more.
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use status::Error;
+
+/// A callback to run when a step is cancelled.
+type Callback = Box<dyn FnOnce(&Error) + Send>;
+
+/// Whether a step is cancelled, and whom to tell.
+#[derive(Default)]
+pub struct Cancel {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    reason: Option<Error>,
+    next: u64,
+    callbacks: FxHashMap<u64, Callback>,
+}
+
+/// Names a registered callback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CancelToken(u64);
+
+impl Cancel {
+    /// Registers a callback. If the step is cancelled already, gives back why and registers nothing.
+    pub fn register(&self, callback: impl FnOnce(&Error) + Send + 'static) -> Result<CancelToken, Error> {
+        let mut state = self.state.lock();
+        if let Some(reason) = &state.reason {
+            return Err(reason.clone());
+        }
+        let token = state.next;
+        state.next += 1;
+        state.callbacks.insert(token, Box::new(callback));
+        Ok(CancelToken(token))
+    }
+
+    /// Forgets a callback; false if it has run or is about to.
+    pub fn deregister(&self, token: CancelToken) -> bool {
+        self.state.lock().callbacks.remove(&token.0).is_some()
+    }
+
+    /// Cancels: the first reason stays, callbacks run once, on this thread.
+    pub fn cancel(&self, reason: Error) {
+        let callbacks = {
+            let mut state = self.state.lock();
+            if state.reason.is_some() {
+                return;
+            }
+            state.reason = Some(reason.clone());
+            std::mem::take(&mut state.callbacks)
+        };
+        for callback in callbacks.into_values() {
+            callback(&reason);
+        }
+    }
+
+    /// Why the step is cancelled, if it is.
+    pub fn reason(&self) -> Option<Error> {
+        self.state.lock().reason.clone()
+    }
+}

@@ -1,0 +1,223 @@
+//! A kernel: a function from tensors to tensors, ready to run for one node.
+
+use crate::{Ctx, Variable};
+use smallvec::SmallVec;
+use status::{Result, internal};
+use std::sync::Arc;
+use tensor::Tensor;
+
+/// What flows along an edge.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A tensor.
+    Tensor(Tensor),
+    /// A reference to a variable.
+    Ref(Arc<Variable>),
+}
+
+/// A kernel and how much work it is.
+pub struct Kernel {
+    /// What to do.
+    pub run: Run,
+    /// How much work.
+    pub cost: Cost,
+}
+
+/// How much work a kernel is: the executor runs light ones on the spot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// Hardly anything, whatever its inputs: never worth another thread.
+    Free,
+    /// As much as its inputs are long.
+    ByInput,
+    /// May take long even on small inputs.
+    Heavy,
+}
+
+/// What a kernel does. Inputs come by value, so that the last owner writes in place.
+pub enum Run {
+    /// Nothing to one tensor.
+    Source(Box<dyn Fn(&Ctx<'_>) -> Result<Tensor> + Send + Sync>),
+    /// One tensor to one.
+    Unary(Box<dyn Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync>),
+    /// Two tensors to one.
+    Binary(Box<dyn Fn(&Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync>),
+    /// Any number of values to any number.
+    Many(Box<dyn Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync>),
+    /// For ops that wait: they call `Done` when they have something, and block no thread.
+    Later(Box<dyn Fn(&Ctx<'_>, Inputs, Done) + Send + Sync>),
+    /// What only the executor can do.
+    Flow(Flow),
+}
+
+/// Ops whose meaning is the executor's.
+#[derive(Clone, Debug)]
+pub enum Flow {
+    /// Passes its first input to one of two outputs; the other is dead.
+    Switch,
+    /// Passes its first input to one of `count` outputs; the others are dead.
+    SwitchN(usize),
+    /// Passes on the first live input, and which one it was.
+    Merge,
+    /// Passes a value into a loop.
+    Enter {
+        /// Name of the loop's frame.
+        frame: String,
+        /// The same value in every iteration.
+        constant: bool,
+        /// How many iterations may be alive at once.
+        parallel: usize,
+    },
+    /// Passes a value out of a loop.
+    Exit,
+    /// Passes a value to the next iteration.
+    NextIteration,
+    /// Passes its input on unchanged.
+    Identity,
+    /// Runs even if its inputs are dead.
+    ControlTrigger,
+    /// Gives a value to whoever asks for it under a key.
+    Send(Transfer),
+    /// Waits for the value under a key.
+    Recv(Transfer),
+}
+
+/// Both ends of a transfer, as they stand in the key.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// Everything of the key before the frame: devices, incarnation, name, with the last `;`.
+    pub prefix: String,
+}
+
+impl Transfer {
+    /// The whole key in a frame and an iteration.
+    pub fn key(&self, frame: u64, iteration: u64) -> String {
+        format!("{}{frame}:{iteration}", self.prefix)
+    }
+}
+
+/// Called once, with the outputs or the error of an op that waited.
+pub type Done = Box<dyn FnOnce(Result<Outputs>) + Send>;
+
+/// A node's outputs, in order.
+pub type Outputs = SmallVec<[Value; 2]>;
+
+/// A node's inputs, each to be taken once.
+#[derive(Default)]
+pub struct Inputs(SmallVec<[Option<Value>; 4]>);
+
+impl Inputs {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds one at the end.
+    pub fn push(&mut self, value: Value) {
+        self.0.push(Some(value));
+    }
+
+    /// Takes input `index`, a tensor.
+    pub fn tensor(&mut self, index: usize) -> Result<Tensor> {
+        match self.take(index)? {
+            Value::Tensor(tensor) => Ok(tensor),
+            Value::Ref(variable) => variable.read(),
+        }
+    }
+
+    /// Takes input `index`, a reference to a variable.
+    pub fn variable(&mut self, index: usize) -> Result<Arc<Variable>> {
+        match self.take(index)? {
+            Value::Ref(variable) => Ok(variable),
+            Value::Tensor(_) => Err(internal!("input {index} is not a reference")),
+        }
+    }
+
+    /// Takes input `index`, whatever it is.
+    pub fn take(&mut self, index: usize) -> Result<Value> {
+        let slot = self.0.get_mut(index).and_then(Option::take);
+        slot.ok_or_else(|| internal!("input {index} is not there, or was taken before"))
+    }
+
+    /// Takes all inputs from `first` on, tensors.
+    pub fn tensors_from(&mut self, first: usize) -> Result<Vec<Tensor>> {
+        (first..self.len()).map(|index| self.tensor(index)).collect()
+    }
+
+    /// Takes `count` inputs from `first` on, tensors.
+    pub fn tensors(&mut self, first: usize, count: usize) -> Result<Vec<Tensor>> {
+        (first..first + count).map(|index| self.tensor(index)).collect()
+    }
+}
+
+impl FromIterator<Value> for Inputs {
+    fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Inputs {
+        Inputs(values.into_iter().map(Some).collect())
+    }
+}
+
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Value {
+        Value::Tensor(tensor)
+    }
+}
+
+/// Outputs from tensors, in order.
+#[macro_export]
+macro_rules! outputs {
+    ($($tensor:expr),* $(,)?) => {{
+        #[allow(unused_mut)]
+        let mut outputs = $crate::Outputs::new();
+        $(outputs.push($crate::Value::from($tensor));)*
+        outputs
+    }};
+}
+
+/// A kernel without inputs.
+pub fn source(run: impl Fn(&Ctx<'_>) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
+    Kernel { run: Run::Source(Box::new(run)), cost: Cost::ByInput }
+}
+
+/// A kernel of one tensor.
+pub fn unary(run: impl Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
+    Kernel { run: Run::Unary(Box::new(run)), cost: Cost::ByInput }
+}
+
+/// A kernel of two tensors.
+pub fn binary(run: impl Fn(&Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
+    Kernel { run: Run::Binary(Box::new(run)), cost: Cost::ByInput }
+}
+
+/// A kernel of any number of values.
+pub fn many(run: impl Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync + 'static) -> Kernel {
+    Kernel { run: Run::Many(Box::new(run)), cost: Cost::ByInput }
+}
+
+/// A kernel that waits.
+pub fn later(run: impl Fn(&Ctx<'_>, Inputs, Done) + Send + Sync + 'static) -> Kernel {
+    Kernel { run: Run::Later(Box::new(run)), cost: Cost::Free }
+}
+
+impl Kernel {
+    /// A kernel only the executor can run.
+    pub fn flow(flow: Flow) -> Kernel {
+        Kernel { run: Run::Flow(flow), cost: Cost::Free }
+    }
+
+    /// The same kernel, always run on the spot.
+    pub fn free(mut self) -> Kernel {
+        self.cost = Cost::Free;
+        self
+    }
+
+    /// The same kernel, never run on the spot while others wait.
+    pub fn heavy(mut self) -> Kernel {
+        self.cost = Cost::Heavy;
+        self
+    }
+}

@@ -1,0 +1,27 @@
+//! I say what an op is: row, kernel, context, registry, and the traits kernels call.
+#![forbid(unsafe_code)]
+
+mod cancel;
+mod ctx;
+mod function;
+mod grad;
+mod kernel;
+mod registry;
+mod rendezvous;
+mod resources;
+mod setup;
+pub mod shapes;
+mod variable;
+
+pub use cancel::{Cancel, CancelToken};
+pub use ctx::{Ctx, StepEnv};
+pub use function::{Callable, Functions};
+pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
+pub use kernel::{Cost, Done, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, unary};
+pub use registry::{Op, Registry};
+pub use rendezvous::{Received, Rendezvous};
+pub use resources::Resources;
+pub use setup::Setup;
+pub use variable::Variable;
+
+pub use graph::ShapeQuery;

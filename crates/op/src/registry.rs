@@ -1,0 +1,75 @@
+//! The rows of all ops, found by name.
+
+use crate::{Grad, Kernel, Setup};
+use graph::{OpSet, ShapeQuery, Signature, Signatures};
+use rustc_hash::FxHashMap;
+use status::{Result, internal, not_found};
+use tensor::PartialShape;
+
+/// One op: what it takes and gives, how shapes follow, its derivative, and how it is computed.
+#[derive(Clone, Copy)]
+pub struct Op {
+    /// The signature as text; see `graph::Signature::parse`.
+    pub def: &'static str,
+    /// Shapes of the outputs.
+    pub shape: fn(&ShapeQuery<'_>) -> Result<Vec<PartialShape>>,
+    /// The derivative.
+    pub grad: Grad,
+    /// Makes the kernel of a node, reading its attributes once.
+    pub kernel: fn(&Setup<'_>) -> Result<Kernel>,
+}
+
+/// All ops that there are.
+pub struct Registry {
+    rows: FxHashMap<String, (Signature, Op)>,
+}
+
+impl Registry {
+    /// Reads tables of ops; a row that cannot be read, or comes twice, is an error.
+    pub fn new(tables: &[&[Op]]) -> Result<Registry> {
+        let mut rows = FxHashMap::default();
+        for op in tables.iter().copied().flatten() {
+            let signature = Signature::parse(op.def)?;
+            let name = signature.name.clone();
+            if rows.insert(name.clone(), (signature, *op)).is_some() {
+                return Err(internal!("op {name} has two rows"));
+            }
+        }
+        Ok(Registry { rows })
+    }
+
+    /// The row of an op.
+    pub fn op(&self, name: &str) -> Option<&Op> {
+        self.rows.get(name).map(|(_, op)| op)
+    }
+
+    /// The names of all ops.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.rows.keys().map(String::as_str)
+    }
+
+    /// The kernel of a node.
+    pub fn kernel(&self, setup: &Setup<'_>) -> Result<Kernel> {
+        let op = self.op(&setup.def().op).ok_or_else(|| not_found!("Op type not registered '{}'", setup.def().op))?;
+        (op.kernel)(setup).map_err(|error| error.at_node(&setup.def().name))
+    }
+}
+
+impl Signatures for Registry {
+    fn signature(&self, op: &str) -> Option<&Signature> {
+        self.rows.get(op).map(|(signature, _)| signature)
+    }
+}
+
+impl OpSet for Registry {
+    fn signature(&self, op: &str) -> Option<&Signature> {
+        Signatures::signature(self, op)
+    }
+
+    fn infer(&self, query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+        match self.op(&query.def.op) {
+            Some(op) => (op.shape)(query),
+            None => Ok(vec![PartialShape::unknown(); query.outputs]), // a function
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A node that is being made ready to run: attributes are read here, once.
+
+use crate::{Callable, Functions, Resources};
+use graph::{AttrList, AttrValue, Function, NodeDef, Signature};
+use status::{Result, internal, invalid};
+use std::sync::Arc;
+use tensor::{Bytes, DType, PartialShape, Tensor};
+
+/// What a kernel is made from.
+pub struct Setup<'a> {
+    def: &'a NodeDef,
+    signature: &'a Signature,
+    input_types: &'a [DType],
+    output_types: &'a [DType],
+    device: &'a str,
+    resources: &'a Arc<Resources>,
+    functions: &'a dyn Functions,
+}
+
+impl<'a> Setup<'a> {
+    /// Everything a kernel may ask about its node.
+    pub fn new(
+        def: &'a NodeDef,
+        signature: &'a Signature,
+        types: (&'a [DType], &'a [DType]),
+        device: &'a str,
+        resources: &'a Arc<Resources>,
+        functions: &'a dyn Functions,
+    ) -> Setup<'a> {
+        Setup { def, signature, input_types: types.0, output_types: types.1, device, resources, functions }
+    }
+
+    /// The node as described.
+    pub fn def(&self) -> &NodeDef {
+        self.def
+    }
+
+    /// The node's name.
+    pub fn name(&self) -> &str {
+        &self.def.name
+    }
+
+    /// Types of the inputs, references included.
+    pub fn input_types(&self) -> &[DType] {
+        self.input_types
+    }
+
+    /// Types of the outputs, references included.
+    pub fn output_types(&self) -> &[DType] {
+        self.output_types
+    }
+
+    /// Full name of the device the node runs on.
+    pub fn device(&self) -> &str {
+        self.device
+    }
+
+    /// Resources of that device.
+    pub fn resources(&self) -> &Arc<Resources> {
+        self.resources
+    }
+
+    /// An attribute, or its default.
+    pub fn attr(&self, name: &str) -> Result<&AttrValue> {
+        self.signature.value(self.def, name)
+    }
+
+    /// An attribute that need not be there.
+    pub fn find(&self, name: &str) -> Option<&AttrValue> {
+        self.signature.value(self.def, name).ok()
+    }
+
+    /// A truth value.
+    pub fn bool(&self, name: &str) -> Result<bool> {
+        match self.attr(name)? {
+            AttrValue::Bool(value) => Ok(*value),
+            _ => Err(self.wrong(name, "bool")),
+        }
+    }
+
+    /// An integer.
+    pub fn int(&self, name: &str) -> Result<i64> {
+        match self.attr(name)? {
+            AttrValue::Int(value) => Ok(*value),
+            _ => Err(self.wrong(name, "int")),
+        }
+    }
+
+    /// A number.
+    pub fn float(&self, name: &str) -> Result<f32> {
+        match self.attr(name)? {
+            AttrValue::Float(value) => Ok(*value),
+            _ => Err(self.wrong(name, "float")),
+        }
+    }
+
+    /// A text.
+    pub fn string(&self, name: &str) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.bytes(name)?).into_owned())
+    }
+
+    /// Bytes.
+    pub fn bytes(&self, name: &str) -> Result<Bytes> {
+        match self.attr(name)? {
+            AttrValue::String(value) => Ok(value.clone()),
+            _ => Err(self.wrong(name, "string")),
+        }
+    }
+
+    /// An element type.
+    pub fn dtype(&self, name: &str) -> Result<DType> {
+        match self.attr(name)? {
+            AttrValue::Type(value) => Ok(*value),
+            _ => Err(self.wrong(name, "type")),
+        }
+    }
+
+    /// A shape.
+    pub fn shape(&self, name: &str) -> Result<PartialShape> {
+        match self.attr(name)? {
+            AttrValue::Shape(value) => Ok(value.clone()),
+            _ => Err(self.wrong(name, "shape")),
+        }
+    }
+
+    /// A tensor.
+    pub fn tensor(&self, name: &str) -> Result<Tensor> {
+        match self.attr(name)? {
+            AttrValue::Tensor(value) => value.decode(),
+            _ => Err(self.wrong(name, "tensor")),
+        }
+    }
+
+    /// A list of whatever kind.
+    pub fn list(&self, name: &str) -> Result<&AttrList> {
+        match self.attr(name)? {
+            AttrValue::List(list) => Ok(list),
+            _ => Err(self.wrong(name, "list")),
+        }
+    }
+
+    /// A list of integers.
+    pub fn ints(&self, name: &str) -> Result<Vec<i64>> {
+        Ok(self.list(name)?.ints.clone())
+    }
+
+    /// A list of element types.
+    pub fn types(&self, name: &str) -> Result<Vec<DType>> {
+        Ok(self.list(name)?.types.clone())
+    }
+
+    /// A function, ready to be called.
+    pub fn function(&self, name: &str) -> Result<Arc<dyn Callable>> {
+        match self.attr(name)? {
+            AttrValue::Func(function) => self.instantiate(function),
+            _ => Err(self.wrong(name, "func")),
+        }
+    }
+
+    /// A function by its name and attributes, ready to be called.
+    pub fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
+        self.functions.instantiate(function)
+    }
+
+    /// The error for an element type that this op's kernel does not have.
+    pub fn no_kernel(&self) -> status::Error {
+        let attrs: Vec<String> = self
+            .def
+            .attrs
+            .iter()
+            .filter_map(|(name, value)| match value {
+                AttrValue::Type(dtype) => Some(format!("{name}={}", dtype.proto_name())),
+                _ => None,
+            })
+            .collect();
+        invalid!(
+            "No OpKernel was registered to support Op '{}' used by {{{{node {}}}}} with these attrs: [{}]\n\
+             Registered devices: [CPU]",
+            self.def.op,
+            self.def.name,
+            attrs.join(", ")
+        )
+    }
+
+    fn wrong(&self, name: &str, kind: &str) -> status::Error {
+        internal!("attr '{name}' of {} is not of type '{kind}'", self.def.name)
+    }
+}

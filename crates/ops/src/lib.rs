@@ -1,0 +1,40 @@
+//! I say which ops there are. I see one node's inputs, never the graph around it.
+#![forbid(unsafe_code)]
+
+#[macro_use]
+mod dispatch;
+pub mod array;
+pub mod control;
+pub mod math_ops;
+pub mod nn;
+pub mod random;
+pub mod state;
+pub mod string;
+pub mod training;
+
+use op::{Op, Registry};
+use std::sync::{Arc, OnceLock};
+
+/// All ops there are.
+pub fn registry() -> Arc<Registry> {
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    REGISTRY.get_or_init(|| Arc::new(Registry::new(&tables()).expect("every row can be read"))).clone()
+}
+
+/// The tables of all families.
+fn tables() -> Vec<&'static [Op]> {
+    [
+        array::TABLES,
+        control::TABLES,
+        math_ops::TABLES,
+        nn::TABLES,
+        random::TABLES,
+        state::TABLES,
+        string::TABLES,
+        training::TABLES,
+    ]
+    .concat()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,6 @@
+//! Random numbers from TensorFlow's streams.
+
+use op::Op;
+
+/// The tables of this family.
+pub(crate) const TABLES: &[&[Op]] = &[];

@@ -1,0 +1,6 @@
+//! Strings.
+
+use op::Op;
+
+/// The tables of this family.
+pub(crate) const TABLES: &[&[Op]] = &[];
