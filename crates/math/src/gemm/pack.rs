@@ -53,59 +53,60 @@ pub(crate) fn lhs<T: Real>(lhs: &Matrix<'_, T>, rows: Range<usize>, depth: Range
 
 /// Packs `rhs[depth, cols]` as panels of `T::PANEL` columns, zeros beyond the last.
 pub(crate) fn rhs<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
-    let whole = cols.len() / T::PANEL * T::PANEL;
-    let split = cols.start + whole;
-    let (panels, last) = dst.split_at_mut(whole * depth.len());
-    if rhs.col_stride == 1 {
-        rhs_rows(rhs, depth.clone(), cols.start..split, panels);
-    } else if rhs.row_stride == 1 {
-        rhs_transposed(rhs, depth.clone(), cols.start..split, panels);
-    } else {
-        for (i, panel) in panels.chunks_exact_mut((T::PANEL * depth.len()).max(1)).enumerate() {
-            let first = cols.start + i * T::PANEL;
-            rhs_any(rhs, depth.clone(), first..first + T::PANEL, panel);
-        }
-    }
-    if split < cols.end {
-        rhs_any(rhs, depth, split..cols.end, last);
-    }
+    let stride = depth.len() * T::PANEL;
+    rhs_strided(rhs, depth, cols, stride, dst);
 }
 
-/// Whole panels of a matrix whose rows are contiguous: reads along the rows.
-fn rhs_rows<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
-    let panel_len = depth.len() * T::PANEL;
-    for (i, k) in depth.enumerate() {
-        let start = k * rhs.row_stride;
-        let row = &rhs.values[start + cols.start..start + cols.end];
-        for (panel, src) in row.chunks_exact(T::PANEL).enumerate() {
-            let at = panel * panel_len + i * T::PANEL;
-            dst[at..at + T::PANEL].copy_from_slice(src);
-        }
-    }
-}
-
-/// Whole panels of a matrix whose columns are contiguous: transposes square blocks in registers.
-fn rhs_transposed<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
-    let block = T::PANEL / 2;
-    let len = depth.len();
-    let even = len / block * block;
-    if cols.is_empty() || len == 0 {
+/// As `rhs`, with the panels `stride` numbers apart, so that several calls can fill one deep panel.
+pub(crate) fn rhs_strided<T: Real>(
+    rhs: &Matrix<'_, T>,
+    depth: Range<usize>,
+    cols: Range<usize>,
+    stride: usize,
+    dst: &mut [T],
+) {
+    if depth.is_empty() {
         return;
     }
+    for (panel, first) in cols.clone().step_by(T::PANEL).enumerate() {
+        let part = first..(first + T::PANEL).min(cols.end);
+        let dst = &mut dst[panel * stride..][..depth.len() * T::PANEL];
+        if part.len() < T::PANEL {
+            rhs_any(rhs, depth.clone(), part, dst);
+        } else if rhs.col_stride == 1 {
+            rhs_rows(rhs, depth.clone(), part, dst);
+        } else if rhs.row_stride == 1 {
+            rhs_transposed(rhs, depth.clone(), part, dst);
+        } else {
+            rhs_any(rhs, depth.clone(), part, dst);
+        }
+    }
+}
+
+/// A whole panel of a matrix whose rows are contiguous.
+fn rhs_rows<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
+    for (k, dst) in depth.zip(dst.chunks_exact_mut(T::PANEL)) {
+        dst.copy_from_slice(&rhs.values[k * rhs.row_stride + cols.start..][..T::PANEL]);
+    }
+}
+
+/// A whole panel of a matrix whose columns are contiguous: transposes square blocks in registers.
+fn rhs_transposed<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
+    let block = T::PANEL / 2;
+    let even = depth.len() / block * block;
     assert!((cols.end - 1) * rhs.col_stride + depth.end <= rhs.values.len(), "right side of a product is too short");
-    for (panel, dst) in cols.step_by(T::PANEL).zip(dst.chunks_exact_mut(len * T::PANEL)) {
-        for k in (0..even).step_by(block) {
-            for half in [0, block] {
-                let src = (panel + half) * rhs.col_stride + depth.start + k;
-                // SAFETY: the columns up to `cols.end` hold `depth` (asserted above); `dst` is one panel.
-                unsafe {
-                    let dst = dst.as_mut_ptr().add(k * T::PANEL + half);
-                    (T::kernels().transpose)(rhs.values.as_ptr().add(src), rhs.col_stride, dst, T::PANEL);
-                }
+    assert_eq!(dst.len(), depth.len() * T::PANEL, "a panel of the right side has the wrong size");
+    for k in (0..even).step_by(block) {
+        for half in [0, block] {
+            let src = (cols.start + half) * rhs.col_stride + depth.start + k;
+            // SAFETY: the columns up to `cols.end` hold `depth`, `dst` is one panel; both asserted above.
+            unsafe {
+                let dst = dst.as_mut_ptr().add(k * T::PANEL + half);
+                (T::kernels().transpose)(rhs.values.as_ptr().add(src), rhs.col_stride, dst, T::PANEL);
             }
         }
-        rhs_any(rhs, depth.start + even..depth.end, panel..panel + T::PANEL, &mut dst[even * T::PANEL..]);
     }
+    rhs_any(rhs, depth.start + even..depth.end, cols, &mut dst[even * T::PANEL..]);
 }
 
 /// One panel, number by number.

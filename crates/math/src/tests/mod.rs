@@ -1,5 +1,7 @@
 //! Fast paths against their plain twins, and functions against what TensorFlow answers.
 
+mod conv;
 mod elementwise;
 mod function;
 mod gemm;
+mod pooling;

@@ -1,0 +1,1 @@
+//! Pooling against loops over every index.
