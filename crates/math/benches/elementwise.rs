@@ -5,6 +5,9 @@ use std::time::Instant;
 use flowgrid_math::Pool;
 use flowgrid_math::elementwise::{cost, map, zip};
 use flowgrid_math::function::{Ordered, Real, cos_fast, sin_fast};
+use flowgrid_math::reduce::{Reduction, Sum, reduce};
+use flowgrid_math::softmax::softmax;
+use flowgrid_math::transpose::{Permutation, transpose};
 
 /// The best of several runs, in gigabytes per second.
 fn measure(name: &str, bytes: usize, mut body: impl FnMut()) {
@@ -54,11 +57,32 @@ fn chains(pool: &Pool) {
     measure("16M tanh", 8 * n, || map(pool, cost::FUNCTION, &x, &mut z, Real::tanh));
 }
 
+fn rows(pool: &Pool) {
+    let (rows, width) = (4096, 1024);
+    let n = rows * width;
+    let x: Vec<f32> = (0..n).map(|i| (i % 1000) as f32 * 0.01).collect();
+    let mut z = vec![0.0f32; n];
+    measure("softmax", 8 * n, || softmax(pool, width, &x, &mut z));
+    for (name, reduced) in [("sum_all", [true, true]), ("sum_rows", [false, true]), ("sum_columns", [true, false])] {
+        let shape = Reduction::new(&[rows, width], &reduced);
+        let mut sums = vec![0.0f32; shape.out_len()];
+        measure(name, 4 * n, || reduce(pool, 0.1, &shape, &x, &mut sums, Sum));
+    }
+    let shape = Reduction::new(&[64, 1024], &[true, true]);
+    let mut sum = [0.0f32];
+    measure("sum of 256 KB, 100 times", 400 << 16, || {
+        (0..100).for_each(|_| reduce(pool, 0.1, &shape, &x[..1 << 16], &mut sum, Sum));
+    });
+    let permutation = Permutation::new(&[rows, width], &[1, 0]);
+    measure("transpose", 8 * n, || transpose(pool, &permutation, &x, &mut z));
+}
+
 fn main() {
     for threads in [1, 2] {
         println!("{threads} threads");
         let pool = Pool::new(threads);
         functions(&pool);
         chains(&pool);
+        rows(&pool);
     }
 }

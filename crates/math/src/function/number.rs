@@ -73,6 +73,12 @@ pub trait Ordered: Number + PartialOrd {
     /// What `truncate_div` leaves; it has the sign of the dividend.
     fn truncate_mod(self, other: Self) -> Self;
 
+    /// False for not-a-number.
+    #[inline(always)]
+    fn is_number(self) -> bool {
+        self.partial_cmp(&self).is_some()
+    }
+
     /// One, zero or minus one; not-a-number stays.
     #[inline(always)]
     fn sign(self) -> Self {

@@ -5,3 +5,6 @@ mod elementwise;
 mod function;
 mod gemm;
 mod pooling;
+mod reduce;
+mod softmax;
+mod transpose;

@@ -1,1 +1,0 @@
-//! Permutation of axes.
