@@ -5,6 +5,7 @@ use std::time::Instant;
 use flowgrid_math::Pool;
 use flowgrid_math::elementwise::{cost, map, zip};
 use flowgrid_math::function::{Ordered, Real, cos_fast, sin_fast};
+use flowgrid_math::fused::{Binary, Instruction, Operand, Program, Unary, run};
 use flowgrid_math::reduce::{Reduction, Sum, reduce};
 use flowgrid_math::softmax::softmax;
 use flowgrid_math::transpose::{Permutation, transpose};
@@ -57,6 +58,34 @@ fn chains(pool: &Pool) {
     measure("16M tanh", 8 * n, || map(pool, cost::FUNCTION, &x, &mut z, Real::tanh));
 }
 
+/// The benchmark's chains; counted is what operations one by one would read and write.
+fn fused_chains(pool: &Pool) {
+    use Instruction as I;
+    let n = 16 << 20;
+    let (x, y) = (vec![0.5f32; n], vec![0.25f32; n]);
+    let mut z = vec![0.0f32; n];
+    let (mut scalar, mut binary, mut tanh) = (Vec::new(), Vec::new(), Vec::new());
+    for i in 0..4 {
+        let (from, to) = (if i == 0 { 0 } else { 2 + 3 * i }, 3 + 3 * i);
+        scalar.push(I::Binary(Binary::Mul, to, from, 1));
+        scalar.push(I::Binary(Binary::Add, to + 1, to, 2));
+        scalar.push(I::Unary(Unary::Relu, to + 2, to + 1));
+        let (from, to) = (if i == 0 { 0 } else { 1 + 3 * i }, 2 + 3 * i);
+        binary.push(I::Binary(Binary::Mul, to, from, 1));
+        binary.push(I::Binary(Binary::Sub, to + 1, 0, from));
+        binary.push(I::Binary(Binary::Max, to + 2, to, to + 1));
+        tanh.push(I::Unary(Unary::Tanh, i + 1, i));
+    }
+    let (x, y) = (Operand::Full(&x), Operand::Full(&y));
+    let program = Program::new(3, &scalar, &[14]);
+    let operands = [x, Operand::Scalar(0.5), Operand::Scalar(0.25)];
+    measure("fused scalar chain", 12 * 8 * n, || run(pool, &program, 1, n, &operands, &mut [&mut z]));
+    let program = Program::new(2, &binary, &[13]);
+    measure("fused binary chain", 12 * 12 * n, || run(pool, &program, 1, n, &[x, y], &mut [&mut z]));
+    let program = Program::new(1, &tanh, &[4]);
+    measure("fused tanh chain", 4 * 8 * n, || run(pool, &program, 1, n, &[x], &mut [&mut z]));
+}
+
 fn rows(pool: &Pool) {
     let (rows, width) = (4096, 1024);
     let n = rows * width;
@@ -83,6 +112,7 @@ fn main() {
         let pool = Pool::new(threads);
         functions(&pool);
         chains(&pool);
+        fused_chains(&pool);
         rows(&pool);
     }
 }

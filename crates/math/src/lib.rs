@@ -4,6 +4,7 @@ pub mod conv;
 pub mod cpu;
 pub mod elementwise;
 pub mod function;
+pub mod fused;
 pub mod gemm;
 pub mod parallel;
 pub mod philox;

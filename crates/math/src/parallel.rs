@@ -83,4 +83,15 @@ impl<'a, T> Shared<'a, T> {
         // SAFETY: inside the slice, checked above; not shared, which the caller promises.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
     }
+
+    /// One part of the slice, to read.
+    ///
+    /// # Safety
+    /// No part that overlaps this one may be written meanwhile.
+    #[inline]
+    pub unsafe fn read(&self, range: Range<usize>) -> &[T] {
+        assert!(range.start <= range.end && range.end <= self.len, "{range:?} of a slice of {}", self.len);
+        // SAFETY: inside the slice, checked above; not written, which the caller promises.
+        unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) }
+    }
 }

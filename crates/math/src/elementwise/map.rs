@@ -27,10 +27,10 @@ pub fn fill<T: Element>(pool: &Pool, dst: &mut [T], value: T) {
     split_mut(pool, 0.1, dst, |_, dst| dst.fill(value));
 }
 
-struct Map<'a, T, U, F> {
-    src: &'a [T],
-    dst: &'a mut [U],
-    f: F,
+pub(crate) struct Map<'a, T, U, F> {
+    pub(crate) src: &'a [T],
+    pub(crate) dst: &'a mut [U],
+    pub(crate) f: F,
 }
 
 impl<T: Copy, U, F: Fn(T) -> U> Loop for Map<'_, T, U, F> {

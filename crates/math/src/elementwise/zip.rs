@@ -68,11 +68,11 @@ pub fn zip_scalar_right<A: Element, B: Element, U: Element>(
     map(pool, cost, a, dst, move |x| f(x, b));
 }
 
-struct Zip<'a, A, B, U, F> {
-    a: &'a [A],
-    b: &'a [B],
-    dst: &'a mut [U],
-    f: F,
+pub(crate) struct Zip<'a, A, B, U, F> {
+    pub(crate) a: &'a [A],
+    pub(crate) b: &'a [B],
+    pub(crate) dst: &'a mut [U],
+    pub(crate) f: F,
 }
 
 impl<A: Copy, B: Copy, U, F: Fn(A, B) -> U> Loop for Zip<'_, A, B, U, F> {

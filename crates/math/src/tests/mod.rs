@@ -3,6 +3,7 @@
 mod conv;
 mod elementwise;
 mod function;
+mod fused;
 mod gemm;
 mod pooling;
 mod reduce;
