@@ -16,6 +16,7 @@ fn main() {
         measure::<f32>(&pool, batch, to, from, false, true);
     }
     measure::<f32>(&pool, 1, 1024, 1024, false, false);
+    measure::<f32>(&pool, 1, 1024, 1024, false, true);
     measure::<f32>(&pool, 1024, 1024, 1, false, false);
     measure::<f64>(&pool, 1024, 1024, 1024, false, false);
 }

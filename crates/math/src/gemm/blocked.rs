@@ -7,7 +7,7 @@ use crate::Pool;
 use std::ops::Range;
 
 /// Products below this many multiplications are not worth waking a thread for.
-const ALONE: usize = 1 << 19;
+pub(super) const ALONE: usize = 1 << 19;
 
 /// `out = lhs rhs`, finished by `finish`; sizes were checked.
 pub(crate) fn product<T: Real>(
@@ -122,43 +122,4 @@ impl<T: Real> Packed<'_, T> {
             }
         }
     }
-}
-
-/// `out = lhs rhs` for a right side of very few columns, or by symmetry a left side of very few rows.
-///
-/// Both sides must be contiguous along the depth; column `c` of the result is `out[row * out_row + c * out_col]`.
-pub(crate) fn narrow<T: Real>(
-    pool: &Pool,
-    lhs: &Matrix<'_, T>,
-    rhs: &Matrix<'_, T>,
-    bias: impl Fn(usize, usize) -> Finish<T> + Sync,
-    out: Span<T>,
-    out_row: usize,
-    out_col: usize,
-) {
-    let strip = if lhs.rows.saturating_mul(lhs.cols) < ALONE { lhs.rows } else { (ALONE / 4 / lhs.cols.max(1)).max(1) };
-    let strip = strip.next_multiple_of(ROWS);
-    pool.run(lhs.rows.div_ceil(strip), &|chunk| {
-        let end = ((chunk + 1) * strip).min(lhs.rows);
-        for row in (chunk * strip..end).step_by(ROWS) {
-            for col in 0..rhs.cols {
-                let count = ROWS.min(end - row);
-                let tile = Tile {
-                    rows: std::array::from_fn(|r| lhs.row(row + r.min(count - 1)).as_ptr()),
-                    step: 1,
-                    segments: &[0],
-                    run: lhs.cols,
-                    rhs: rhs.col(col).as_ptr(),
-                    rhs_step: 1,
-                    out: out.at(row * out_row + col * out_col),
-                    out_stride: out_row,
-                    cols: 1,
-                    accumulate: false,
-                    finish: bias(row, col),
-                };
-                // SAFETY: `row` and `col` returned whole slices of the depth; rows of `out` are this chunk's.
-                unsafe { (T::kernels().dot)(&tile, count) };
-            }
-        }
-    });
 }

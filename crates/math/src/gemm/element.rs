@@ -1,7 +1,7 @@
 //! Which numbers can be multiplied, and how each kind goes about it.
 
 use super::kernel::{Finish, Kernels};
-use super::{Epilogue, Matrix, Span, blocked, kernel};
+use super::{Epilogue, Matrix, Span, blocked, kernel, thin};
 use crate::Pool;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
@@ -86,15 +86,8 @@ fn real_product<T: Real>(
     let relu = epilogue.relu;
     let bias = epilogue.bias.map_or(std::ptr::null(), |bias| bias.as_ptr());
     let finish = Finish { bias, relu };
-    let (out, cols) = (Span::new(out), rhs.cols);
-    if rhs.cols <= 2 && lhs.col_stride == 1 {
-        let columns: Vec<T> = (0..cols)
-            .flat_map(|c| (0..rhs.rows).map(move |k| rhs.values[k * rhs.row_stride + c * rhs.col_stride]))
-            .collect();
-        let rhs = Matrix { values: &columns, row_stride: 1, col_stride: rhs.rows, ..rhs };
-        blocked::narrow(pool, &lhs, &rhs, move |_, col| finish.after_cols(col), out, cols, 1);
-    } else {
-        blocked::product(pool, &lhs, &rhs, finish, out, cols);
+    if !thin::product(pool, &lhs, &rhs, finish, out) {
+        blocked::product(pool, &lhs, &rhs, finish, Span::new(out), rhs.cols);
     }
 }
 

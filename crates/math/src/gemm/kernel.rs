@@ -4,6 +4,7 @@
 //! begin. So the same loop multiplies packed strips, strided matrices, and windows of an image.
 
 use super::Real;
+use super::pack::prefetch;
 use super::vector::{Plain, Vector};
 
 /// Rows of the tallest tile.
@@ -105,6 +106,10 @@ unsafe fn tile<V: Vector, const R: usize>(t: &Tile<'_, V::Lane>) {
     unsafe {
         let mut sums = [[V::splat(V::Lane::ZERO); 2]; R];
         let mut rhs = t.rhs;
+        for r in 0..R {
+            prefetch(t.out.wrapping_add(r * t.out_stride));
+            prefetch(t.out.wrapping_add(r * t.out_stride + 2 * V::LANES - 1));
+        }
         for &segment in t.segments {
             let rows: [*const V::Lane; R] = std::array::from_fn(|r| t.rows[r].add(segment));
             let mut at = 0;

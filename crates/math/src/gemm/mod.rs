@@ -5,6 +5,7 @@ mod element;
 pub(crate) mod kernel;
 pub(crate) mod pack;
 pub(crate) mod scratch;
+mod thin;
 mod vector;
 
 pub use element::Element;
@@ -53,11 +54,6 @@ impl<'a, T> Matrix<'a, T> {
     fn row(&self, row: usize) -> &'a [T] {
         let start = row * self.row_stride;
         &self.values[start..start + self.cols]
-    }
-
-    fn col(&self, col: usize) -> &'a [T] {
-        let start = col * self.col_stride;
-        &self.values[start..start + self.rows]
     }
 
     /// How many numbers the matrix reaches over, if that can be counted.

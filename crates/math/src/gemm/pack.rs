@@ -68,26 +68,68 @@ pub(crate) fn rhs_strided<T: Real>(
     if depth.is_empty() {
         return;
     }
-    for (panel, first) in cols.clone().step_by(T::PANEL).enumerate() {
+    let len = depth.len() * T::PANEL;
+    let mut panel = 0;
+    if rhs.col_stride == 1 {
+        // Several panels at once, since rows are read fastest along; not all, since their lines would collide.
+        while cols.len() >= (panel + TOGETHER) * T::PANEL {
+            let first = cols.start + panel * T::PANEL;
+            let dst = &mut dst[panel * stride..][..(TOGETHER - 1) * stride + len];
+            rhs_rows::<T, TOGETHER>(rhs, depth.clone(), first, stride, dst);
+            panel += TOGETHER;
+        }
+    }
+    for first in (cols.start + panel * T::PANEL..cols.end).step_by(T::PANEL) {
         let part = first..(first + T::PANEL).min(cols.end);
-        let dst = &mut dst[panel * stride..][..depth.len() * T::PANEL];
+        let dst = &mut dst[panel * stride..][..len];
         if part.len() < T::PANEL {
             rhs_any(rhs, depth.clone(), part, dst);
         } else if rhs.col_stride == 1 {
-            rhs_rows(rhs, depth.clone(), part, dst);
+            rhs_rows::<T, 1>(rhs, depth.clone(), first, stride, dst);
         } else if rhs.row_stride == 1 {
             rhs_transposed(rhs, depth.clone(), part, dst);
         } else {
             rhs_any(rhs, depth.clone(), part, dst);
         }
+        panel += 1;
     }
 }
 
-/// A whole panel of a matrix whose rows are contiguous.
-fn rhs_rows<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
-    for (k, dst) in depth.zip(dst.chunks_exact_mut(T::PANEL)) {
-        dst.copy_from_slice(&rhs.values[k * rhs.row_stride + cols.start..][..T::PANEL]);
+/// Panels that are packed at once.
+const TOGETHER: usize = 4;
+
+/// `N` whole panels of a matrix whose rows are contiguous.
+fn rhs_rows<T: Real, const N: usize>(
+    rhs: &Matrix<'_, T>,
+    depth: Range<usize>,
+    col: usize,
+    stride: usize,
+    dst: &mut [T],
+) {
+    for (i, k) in depth.enumerate() {
+        let start = k * rhs.row_stride + col;
+        let row = &rhs.values[start..start + N * T::PANEL];
+        // Rows far apart are in pages of their own, where no prefetcher of the processor looks ahead.
+        for line in 0..N {
+            prefetch(rhs.values.as_ptr().wrapping_add(start + 8 * rhs.row_stride + line * T::PANEL));
+        }
+        for panel in 0..N {
+            let at = panel * stride + i * T::PANEL;
+            dst[at..at + T::PANEL].copy_from_slice(&row[panel * T::PANEL..(panel + 1) * T::PANEL]);
+        }
     }
+}
+
+/// Asks for the cache line at an address, which need not be valid.
+#[inline(always)]
+pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address is harmless.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// A whole panel of a matrix whose columns are contiguous: transposes square blocks in registers.

@@ -1,7 +1,8 @@
 //! Products against three nested loops.
 
 use crate::Pool;
-use crate::gemm::{Element, Epilogue, Matrix, matmul, matmul_batch, matmul_with};
+use crate::gemm::kernel::{self, Finish, Kernels, ROWS, Tile};
+use crate::gemm::{Element, Epilogue, Matrix, Real, matmul, matmul_batch, matmul_with};
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
@@ -78,7 +79,52 @@ fn large_products_cross_all_block_borders() {
     check_size(&pool, (400, 300, 270), f64::from);
     check_size(&pool, (1, 3000, 700), |x| x as f32);
     check_size(&pool, (3000, 700, 1), |x| x as f32);
+    check_size(&pool, (2, 700, 3001), f64::from);
     check_size(&pool, (130, 512, 10), |x| x as f32);
+}
+
+/// The loops that other processors run, which no product here would reach.
+#[test]
+fn plain_kernels_agree_with_fast_ones() {
+    check_kernels::<f32, 8>(|x| x as f32);
+    check_kernels::<f64, 4>(f64::from);
+}
+
+fn check_kernels<T: Real, const LANES: usize>(of: fn(i32) -> T) {
+    let (left, right, bias) = (numbers(2000, 1, of), numbers(2000, 2, of), numbers(T::PANEL, 3, of));
+    let (fast, plain) = (T::kernels(), kernel::plain::<T, LANES>());
+    for (count, run, cols, relu) in
+        [(1, 0, 1, true), (6, 1, T::PANEL, false), (5, 7, T::PANEL - 1, true), (4, 20, T::PANEL, true)]
+    {
+        let multiply = |kernels: &Kernels<T>, narrow: bool| {
+            let mut out = vec![of(-3); ROWS * T::PANEL];
+            let tile = Tile {
+                rows: std::array::from_fn(|r| left[r * 40..].as_ptr()),
+                step: 2,
+                segments: &[0, 300, 50],
+                run,
+                rhs: right.as_ptr(),
+                rhs_step: T::PANEL,
+                out: out.as_mut_ptr(),
+                out_stride: T::PANEL,
+                cols,
+                accumulate: !narrow,
+                finish: Finish { bias: bias.as_ptr(), relu },
+            };
+            // SAFETY: rows, segments and runs stay below 2000 numbers, the result is a whole tile.
+            unsafe { if narrow { (kernels.dot)(&tile, count) } else { kernels.run(count, &tile) } }
+            out
+        };
+        assert_eq!(multiply(fast, false), multiply(&plain, false));
+        assert_eq!(multiply(fast, true), multiply(&plain, true));
+    }
+    let flip = |kernels: &Kernels<T>| {
+        let mut out = vec![of(0); LANES * LANES];
+        // SAFETY: both sides hold a square of LANES at their strides.
+        unsafe { (kernels.transpose)(left.as_ptr(), 11, out.as_mut_ptr(), LANES) };
+        out
+    };
+    assert_eq!(flip(fast), flip(&plain));
 }
 
 #[test]
