@@ -5,6 +5,7 @@ mod elementwise;
 mod function;
 mod fused;
 mod gemm;
+mod philox;
 mod pooling;
 mod reduce;
 mod softmax;
