@@ -1,5 +1,6 @@
 //! I see slices and sizes; all SIMD is mine.
 
+pub mod bias;
 pub mod conv;
 pub mod cpu;
 pub mod elementwise;
