@@ -12,6 +12,7 @@ pub mod philox;
 pub mod pool;
 pub mod pooling;
 pub mod reduce;
+pub mod scatter;
 pub mod softmax;
 pub mod transpose;
 

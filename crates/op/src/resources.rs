@@ -2,7 +2,7 @@
 
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
-use status::{Result, already_exists, not_found};
+use status::{Error, Result, already_exists, not_found};
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Resources of one device. They outlive sessions, and end with their container.
 pub struct Resources {
     default_container: String,
-    found: RwLock<FxHashMap<(String, TypeId), Names>>,
+    found: RwLock<FxHashMap<String, Container>>,
     unique: AtomicU64,
 }
 
+type Container = FxHashMap<TypeId, Names>;
 type Names = FxHashMap<String, Arc<dyn Any + Send + Sync>>;
 
 impl Resources {
@@ -33,16 +34,22 @@ impl Resources {
 
     /// The resource of this type and name.
     pub fn get<T: Any + Send + Sync>(&self, container: &str, name: &str) -> Option<Arc<T>> {
-        let key = (self.container(container).to_string(), TypeId::of::<T>());
         let found = self.found.read();
-        let resource = found.get(&key)?.get(name)?.clone();
+        let resource = found.get(self.container(container))?.get(&TypeId::of::<T>())?.get(name)?.clone();
         resource.downcast().ok()
     }
 
     /// The resource of this type and name, or an error that names it; `type_name` is TensorFlow's.
     pub fn find<T: Any + Send + Sync>(&self, container: &str, name: &str, type_name: &str) -> Result<Arc<T>> {
-        self.get(container, name)
-            .ok_or_else(|| not_found!("Resource {}/{name}/{type_name} does not exist.", self.container(container)))
+        self.get(container, name).ok_or_else(|| self.missing(container, name, type_name))
+    }
+
+    fn missing(&self, container: &str, name: &str, type_name: &str) -> Error {
+        let container = self.container(container);
+        if self.found.read().contains_key(container) {
+            return not_found!("Resource {container}/{name}/{type_name} does not exist.");
+        }
+        not_found!("Container {container} does not exist. (Could not find resource: {container}/{name})")
     }
 
     /// The resource of this type and name, made if it is not there.
@@ -55,9 +62,8 @@ impl Resources {
         if let Some(resource) = self.get(container, name) {
             return Ok(resource);
         }
-        let key = (self.container(container).to_string(), TypeId::of::<T>());
         let mut found = self.found.write();
-        let names = found.entry(key).or_default();
+        let names = self.names::<T>(&mut found, container);
         if let Some(resource) = names.get(name).cloned().and_then(|resource| resource.downcast().ok()) {
             return Ok(resource);
         }
@@ -68,9 +74,8 @@ impl Resources {
 
     /// Adds a resource; an error if there is one of this type and name.
     pub fn create<T: Any + Send + Sync>(&self, container: &str, name: &str, resource: Arc<T>) -> Result<()> {
-        let key = (self.container(container).to_string(), TypeId::of::<T>());
         let mut found = self.found.write();
-        let names = found.entry(key).or_default();
+        let names = self.names::<T>(&mut found, container);
         if names.contains_key(name) {
             return Err(already_exists!("Resource {}/{name} already exists.", self.container(container)));
         }
@@ -78,16 +83,39 @@ impl Resources {
         Ok(())
     }
 
+    fn names<'a, T: Any>(&self, found: &'a mut FxHashMap<String, Container>, container: &str) -> &'a mut Names {
+        let container = self.container(container);
+        found.entry(container.to_string()).or_default().entry(TypeId::of::<T>()).or_default()
+    }
+
     /// Forgets a resource; false if there was none.
     pub fn remove<T: Any + Send + Sync>(&self, container: &str, name: &str) -> bool {
-        let key = (self.container(container).to_string(), TypeId::of::<T>());
-        self.found.write().get_mut(&key).is_some_and(|names| names.remove(name).is_some())
+        self.take::<T>(container, name).is_some()
+    }
+
+    fn take<T: Any>(&self, container: &str, name: &str) -> Option<Arc<dyn Any + Send + Sync>> {
+        let mut found = self.found.write();
+        found.get_mut(self.container(container))?.get_mut(&TypeId::of::<T>())?.remove(name)
+    }
+
+    /// Forgets the resources of this name, whatever their type; false if there was none.
+    pub fn remove_any(&self, container: &str, name: &str) -> bool {
+        let removed: Vec<_> = {
+            let mut found = self.found.write();
+            let Some(types) = found.get_mut(self.container(container)) else { return false };
+            types.values_mut().filter_map(|names| names.remove(name)).collect()
+        };
+        !removed.is_empty() // dropped outside the lock: a resource may hold others
+    }
+
+    /// Whether anything was ever put into a container.
+    pub fn has_container(&self, container: &str) -> bool {
+        self.found.read().contains_key(self.container(container))
     }
 
     /// Forgets everything in a container.
     pub fn clear(&self, container: &str) {
-        let container = self.container(container);
-        self.found.write().retain(|key, _| key.0 != container);
+        let _removed = self.found.write().remove(self.container(container));
     }
 
     /// A name for a private resource of a node: `_<number>_<node>`.

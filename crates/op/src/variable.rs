@@ -1,8 +1,9 @@
 //! A variable: a tensor that lives longer than a step.
 
+use crate::Resource;
 use parking_lot::{Mutex, MutexGuard};
 use status::{Result, failed_precondition};
-use tensor::{DType, Tensor};
+use tensor::{DType, Shape, Tensor};
 
 /// A variable of either kind. Reading shares the tensor; whoever updates it afterwards writes to a copy
 /// while readers remain, so every read is a consistent snapshot.
@@ -10,16 +11,29 @@ use tensor::{DType, Tensor};
 pub struct Variable {
     name: String,
     dtype: DType,
+    shape: Shape,
     value: Mutex<Option<Tensor>>,
 }
 
-impl Variable {
-    /// TensorFlow's name of the type, as it stands in resource handles.
-    pub const TYPE_NAME: &'static str = "N10tensorflow3VarE";
+impl Resource for Variable {
+    const TYPE_NAME: &'static str = "N10tensorflow3VarE";
+}
 
+impl Variable {
     /// A variable without a value.
     pub fn new(name: &str, dtype: DType) -> Variable {
-        Variable { name: name.to_string(), dtype, value: Mutex::new(None) }
+        Variable { name: name.to_string(), dtype, shape: Shape::scalar(), value: Mutex::new(None) }
+    }
+
+    /// The same variable, made for values of this shape.
+    pub fn of_shape(mut self, shape: Shape) -> Variable {
+        self.shape = shape;
+        self
+    }
+
+    /// The shape it was made for: what a first value is checked against.
+    pub fn made_for(&self) -> &Shape {
+        &self.shape
     }
 
     /// Its name, for messages.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use status::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tensor::{PartialShape, Tensor};
+use tensor::{DType, PartialShape, Tensor};
 
 /// The version of TensorFlow's graph format this library writes.
 const PRODUCER: i32 = 2474;
@@ -39,6 +39,8 @@ pub struct ShapeQuery<'a> {
     pub inputs: &'a [PartialShape],
     /// Values of those inputs that are known already.
     pub constants: &'a [Option<Tensor>],
+    /// What the variables behind inputs that are handles hold, where that is known.
+    pub variables: &'a [Option<(DType, PartialShape)>],
     /// How many outputs it has.
     pub outputs: usize,
 }
@@ -58,6 +60,7 @@ pub(crate) struct Built {
     pub types: Types,
     pub shapes: Vec<PartialShape>,
     pub constant: Option<Tensor>,
+    pub variable: Option<(DType, PartialShape)>,
 }
 
 #[derive(Default)]

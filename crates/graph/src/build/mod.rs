@@ -14,7 +14,7 @@ pub use output::Output;
 pub use scope::Scope;
 
 use crate::{AttrValue, NodeDef};
-use tensor::{PartialShape, Tensor};
+use tensor::{DType, PartialShape, Tensor};
 
 /// Constants above this size are not carried along while building.
 const SMALL: usize = 4096;
@@ -38,6 +38,18 @@ fn output_constant(def: &NodeDef, shapes: &[PartialShape], constants: &[Option<T
             })
         }
         "Identity" | "StopGradient" => constants.first()?.clone(),
+        _ => None,
+    }
+}
+
+/// What the variable behind a handle holds: its maker says so, and ops that pass handles on keep it.
+fn output_variable(def: &NodeDef, variables: &[Option<(DType, PartialShape)>]) -> Option<(DType, PartialShape)> {
+    match def.op.as_str() {
+        "VarHandleOp" => match (def.attrs.get("dtype")?, def.attrs.get("shape")?) {
+            (AttrValue::Type(dtype), AttrValue::Shape(shape)) => Some((*dtype, shape.clone())),
+            _ => None,
+        },
+        "Identity" | "Enter" => variables.first()?.clone(),
         _ => None,
     }
 }

@@ -210,10 +210,20 @@ impl OpBuilder {
             edges.iter().map(|edge| source(edge).shapes[edge.index as usize].clone()).collect();
         let constants: Vec<Option<Tensor>> =
             edges.iter().map(|edge| source(edge).constant.clone().filter(|_| edge.index == 0)).collect();
-        let query = ShapeQuery { def: &def, signature, inputs: &shapes, constants: &constants, outputs: types.len() };
+        let variables: Vec<Option<(DType, PartialShape)>> =
+            edges.iter().map(|edge| source(edge).variable.clone().filter(|_| edge.index == 0)).collect();
+        let query = ShapeQuery {
+            def: &def,
+            signature,
+            inputs: &shapes,
+            constants: &constants,
+            variables: &variables,
+            outputs: types.len(),
+        };
         let outputs = ops.infer(&query).map_err(|error| shape_error(error, &def, &shapes))?;
         let constant = super::output_constant(&def, &shapes, &constants);
-        Ok(Built { def: Arc::new(def), inputs: edges, types, shapes: outputs, constant })
+        let variable = super::output_variable(&def, &variables);
+        Ok(Built { def: Arc::new(def), inputs: edges, types, shapes: outputs, constant, variable })
     }
 }
 

@@ -1,6 +1,29 @@
-//! State that outlives a step: variables of both kinds, stacks, arrays.
+//! State that outlives a step: variables of both kinds, and locks.
 
 use op::Op;
 
+pub mod assign;
+pub mod assign_variable;
+pub mod count_up_to;
+pub mod mutex;
+pub mod read_variable;
+pub mod ref_variable;
+pub mod resource_gather;
+pub mod scatter;
+pub mod scatter_nd;
+pub(crate) mod target;
+pub mod var_handle;
+
 /// The tables of this family.
-pub(crate) const TABLES: &[&[Op]] = &[];
+pub(crate) const TABLES: &[&[Op]] = &[
+    assign::OPS,
+    assign_variable::OPS,
+    count_up_to::OPS,
+    mutex::OPS,
+    read_variable::OPS,
+    ref_variable::OPS,
+    resource_gather::OPS,
+    scatter::OPS,
+    scatter_nd::OPS,
+    var_handle::OPS,
+];

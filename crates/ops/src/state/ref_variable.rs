@@ -1,0 +1,140 @@
+//! Variables that are passed by reference.
+
+use graph::{Node, Output, Scope};
+use op::shapes::{attr_shape, scalar, unchanged};
+use op::{Ctx, Grad, Kernel, Op, Setup, Value, Variable, many, outputs};
+use status::{Result, invalid, not_found};
+use std::sync::Arc;
+use tensor::{DType, PartialShape, Shape, Tensor};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "Variable() -> ref: Ref(dtype); shape: shape; dtype: type; container: string = \"\"; \
+              shared_name: string = \"\"; stateful",
+        shape: attr_shape,
+        grad: Grad::Stop,
+        kernel: variable_kernel,
+    },
+    Op {
+        def: "VariableV2() -> ref: Ref(dtype); shape: shape; dtype: type; container: string = \"\"; \
+              shared_name: string = \"\"; stateful",
+        shape: attr_shape,
+        grad: Grad::Stop,
+        kernel: variable_kernel,
+    },
+    Op {
+        def: "TemporaryVariable() -> ref: Ref(dtype); shape: shape; dtype: type; var_name: string = \"\"; stateful",
+        shape: attr_shape,
+        grad: Grad::Stop,
+        kernel: temporary_kernel,
+    },
+    Op {
+        def: "DestroyTemporaryVariable(ref: Ref(T)) -> value: T; T: type; var_name: string",
+        shape: unchanged,
+        grad: Grad::Stop,
+        kernel: destroy_temporary_kernel,
+    },
+    Op {
+        def: "IsVariableInitialized(ref: Ref(dtype)) -> is_initialized: bool; dtype: type; uninitialized",
+        shape: scalar,
+        grad: Grad::Stop,
+        kernel: is_initialized_kernel,
+    },
+];
+
+/// A variable of this shape and type, called `name`; it has no value until one is assigned.
+pub fn variable(scope: &Scope, name: &str, dtype: DType, shape: &PartialShape) -> Output {
+    scope.op("VariableV2").named(name).attr("dtype", dtype).attr("shape", shape).output()
+}
+
+/// A variable that lives until `destroy_temporary_variable` takes its value, within one step.
+pub fn temporary_variable(scope: &Scope, dtype: DType, shape: &PartialShape, var_name: &str) -> Output {
+    scope.op("TemporaryVariable").attr("dtype", dtype).attr("shape", shape).attr("var_name", var_name).output()
+}
+
+/// The last value of a temporary variable; it ends here.
+pub fn destroy_temporary_variable(variable: &Output, var_name: &str) -> Output {
+    variable.scope().op("DestroyTemporaryVariable").input(variable).attr("var_name", var_name).output()
+}
+
+/// Whether a variable has a value.
+pub fn is_variable_initialized(variable: &Output) -> Output {
+    variable.scope().op("IsVariableInitialized").input(variable).output()
+}
+
+/// The node that made the variable a reference points to, if it is reached without other ops between.
+pub fn maker(reference: &Output) -> Option<Node> {
+    matches!(reference.node().op().as_str(), "Variable" | "VariableV2").then(|| reference.node().clone())
+}
+
+/// A variable of this kind among a device's resources: apart from those behind handles, which may
+/// have the same names.
+struct Legacy(Arc<Variable>);
+
+fn variable_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (dtype, shape) = (setup.dtype("dtype")?, shape_of(setup)?);
+    let (container, shared_name) = (setup.string("container")?, setup.string("shared_name")?);
+    let name = if shared_name.is_empty() { setup.name().to_string() } else { shared_name };
+    let node = setup.name().to_string();
+    let resources = setup.resources().clone();
+    Ok(many(move |_, _| {
+        let make = || Ok(Legacy(Arc::new(Variable::new(&node, dtype).of_shape(shape.clone()))));
+        let variable = resources.get_or_create(&container, &name, make)?;
+        if variable.0.dtype() != dtype {
+            return Err(invalid!("Variable {name} holds {}, not {dtype}", variable.0.dtype()));
+        }
+        Ok(outputs![Value::Ref(variable.0.clone())])
+    })
+    .free())
+}
+
+/// The shape attribute; without a rank it counts as that of one number.
+fn shape_of(setup: &Setup<'_>) -> Result<Shape> {
+    let shape = setup.shape("shape")?;
+    match shape.dims() {
+        Some(dims) => Shape::checked(dims),
+        None => Ok(Shape::scalar()),
+    }
+}
+
+/// Says among the resources of a step that a temporary variable lives; who uses it has the reference.
+struct Temporary;
+
+/// Iterations of a loop run side by side, so each has temporaries of its own.
+fn temporary_name(ctx: &Ctx<'_>, name: &str) -> String {
+    format!("{name}/frame:{}/iter:{}", ctx.frame, ctx.iteration)
+}
+
+fn temporary_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (dtype, shape) = (setup.dtype("dtype")?, shape_of(setup)?);
+    let name = match setup.string("var_name")? {
+        name if name.is_empty() => setup.name().to_string(),
+        name => name,
+    };
+    Ok(many(move |ctx, _| {
+        let variable = Arc::new(Variable::new(&name, dtype).of_shape(shape.clone()));
+        variable.assign(Tensor::zeros_of(dtype, &shape)?);
+        ctx.step_resources().create("", &temporary_name(ctx, &name), Arc::new(Temporary))?;
+        Ok(outputs![Value::Ref(variable)])
+    }))
+}
+
+fn destroy_temporary_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let name = setup.string("var_name")?;
+    if name.is_empty() {
+        return Err(invalid!("Missing var_name attribute"));
+    }
+    Ok(many(move |ctx, mut inputs| {
+        let variable = inputs.variable(0)?;
+        let name = temporary_name(ctx, &name);
+        if !ctx.step_resources().remove::<Temporary>("", &name) {
+            return Err(not_found!("Resource {}/{name} does not exist.", ctx.step_resources().container("")));
+        }
+        let value = variable.lock().take();
+        Ok(outputs![value.ok_or_else(|| variable.uninitialized())?])
+    }))
+}
+
+fn is_initialized_kernel(_: &Setup<'_>) -> Result<Kernel> {
+    Ok(many(|_, mut inputs| Ok(outputs![Tensor::scalar(inputs.variable(0)?.is_initialized())])).free())
+}

@@ -1,0 +1,46 @@
+//! The variable an op works on: behind a reference, or behind a handle.
+
+use op::{Home, Inputs, Outputs, Setup, Value, Variable, handle_of, outputs};
+use status::Result;
+use std::sync::Arc;
+use tensor::DType;
+
+/// How a node names the variables it works on.
+#[derive(Clone)]
+pub(crate) enum Target {
+    /// By references; it passes the first one on.
+    Ref,
+    /// By handles, found on this device; it passes nothing on.
+    Handle(Home),
+}
+
+impl Target {
+    /// How this node names them: the type of its first input tells.
+    pub fn of(setup: &Setup<'_>) -> Target {
+        match setup.input_types().first() {
+            Some(&DType::RESOURCE) => Target::Handle(Home::of(setup)),
+            _ => Target::Ref,
+        }
+    }
+
+    /// Takes input `index`, which names a variable.
+    pub fn take(&self, inputs: &mut Inputs, index: usize) -> Result<Arc<Variable>> {
+        match self {
+            Target::Ref => inputs.variable(index),
+            Target::Handle(home) => home.find(handle_of(&inputs.tensor(index)?)?),
+        }
+    }
+
+    /// What the node passes on.
+    pub fn outputs(&self, variable: Arc<Variable>) -> Outputs {
+        match self {
+            Target::Ref => outputs![Value::Ref(variable)],
+            Target::Handle(_) => outputs![],
+        }
+    }
+
+    /// Whether variables are named by references.
+    pub fn is_ref(&self) -> bool {
+        matches!(self, Target::Ref)
+    }
+}
