@@ -7,6 +7,7 @@ pub mod elementwise;
 pub mod function;
 pub mod fused;
 pub mod gemm;
+pub mod optimizer;
 pub mod parallel;
 pub mod philox;
 pub mod pool;
