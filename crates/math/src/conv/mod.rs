@@ -14,6 +14,7 @@ pub use widened::{HalfFloat, half_forward, half_grad_filter, half_grad_input};
 use crate::Pool;
 use crate::gemm::kernel::Finish;
 use crate::gemm::{Epilogue, Matrix, Real, Span, pack, scratch};
+use std::ops::Range;
 use stencil::{Filters, Stencil, correlate, is_narrow};
 
 /// A number over which convolutions are defined.
@@ -175,23 +176,38 @@ impl<T: Float> Source<'_, T> {
         let narrow = is_narrow(stencil, cols);
         let depth = stencil.depth();
         let group_len = if narrow { cols * depth } else { pack::rhs_len::<T>(cols, depth) };
+        // Blocks of columns are packed by themselves, all places of the filter one below the other.
+        let width = if narrow { cols } else { 4 * T::PANEL };
+        let blocks = cols.div_ceil(width);
+        let small = depth * cols < 1 << 15;
         scratch::with::<T, _>(shape.groups() * group_len, |packed| {
             let span = Span::new(packed);
-            let taps = depth / stencil.group_channels;
-            pool.run(if depth * cols < 1 << 15 { 1 } else { taps }, &|chunk| {
-                let mine = if depth * cols < 1 << 15 { 0..taps } else { chunk..chunk + 1 };
-                for (group, tap) in (0..shape.groups()).flat_map(|g| mine.clone().map(move |t| (g, t))) {
-                    let matrix = self.tap(group, tap);
-                    let at = tap * stencil.group_channels;
-                    if narrow {
-                        pack_columns(&matrix, span.from(group * group_len + at), depth);
-                    } else {
-                        pack_panels(&matrix, span.from(group * group_len + at * T::PANEL), depth * T::PANEL);
-                    }
+            pool.run(if small { 1 } else { shape.groups() * blocks }, &|chunk| {
+                for block in if small { 0..shape.groups() * blocks } else { chunk..chunk + 1 } {
+                    let (group, col) = (block / blocks, block % blocks * width);
+                    let cols = col..(col + width).min(cols);
+                    let start = group * group_len + col * depth;
+                    let len = if narrow { group_len } else { pack::rhs_len::<T>(cols.len(), depth) };
+                    // SAFETY: each block of columns of each group belongs to one chunk.
+                    self.pack_block(group, cols, narrow, depth, unsafe { span.slice(start, len) });
                 }
             });
             body(&Filters { packed, cols, narrow });
         });
+    }
+
+    /// Packs some columns of a group, all places of the filter.
+    fn pack_block(&self, group: usize, cols: Range<usize>, narrow: bool, depth: usize, dst: &mut [T]) {
+        let places = self.keys.iter().map(Vec::len).product();
+        for place in 0..places {
+            let matrix = self.tap(group, place);
+            if narrow {
+                pack_columns(&matrix, depth, &mut dst[place * matrix.rows..]);
+            } else {
+                let dst = &mut dst[place * matrix.rows * T::PANEL..];
+                pack::rhs_strided(&matrix, 0..matrix.rows, cols.clone(), depth * T::PANEL, dst);
+            }
+        }
     }
 
     /// One place of the filter as a matrix.
@@ -214,20 +230,10 @@ impl<T: Float> Source<'_, T> {
     }
 }
 
-fn pack_panels<T: Float>(matrix: &Matrix<'_, T>, dst: Span<T>, stride: usize) {
-    let len = matrix.rows * T::PANEL;
-    for (panel, col) in (0..matrix.cols).step_by(T::PANEL).enumerate() {
-        // SAFETY: this place of this panel of the packed filter belongs to one tap.
-        let dst = unsafe { dst.slice(panel * stride, len) };
-        pack::rhs(matrix, 0..matrix.rows, col..(col + T::PANEL).min(matrix.cols), dst);
-    }
-}
-
-fn pack_columns<T: Float>(matrix: &Matrix<'_, T>, dst: Span<T>, stride: usize) {
+/// Columns one after the other, `stride` numbers apart.
+fn pack_columns<T: Float>(matrix: &Matrix<'_, T>, stride: usize, dst: &mut [T]) {
     for col in 0..matrix.cols {
-        // SAFETY: this place of this column of the packed filter belongs to one tap.
-        let dst = unsafe { dst.slice(col * stride, matrix.rows) };
-        for (row, dst) in dst.iter_mut().enumerate() {
+        for (row, dst) in dst[col * stride..][..matrix.rows].iter_mut().enumerate() {
             *dst = matrix.values[row * matrix.row_stride + col * matrix.col_stride];
         }
     }

@@ -191,9 +191,17 @@ pub(super) fn correlate<T: Real>(
     finish: Finish<T>,
     out: Span<T>,
 ) {
-    let rows = stencil.band_rows(pool.threads());
-    pool.run(stencil.bands(rows), &|number| {
-        let band = stencil.band(number, rows);
+    // Small images are dealt out by columns rather than by rows: a panel of the filter then serves more points.
+    let few = stencil.points[1] * stencil.points[2] < 256;
+    let rows = stencil.band_rows(if few { 1 } else { pool.threads() });
+    let bands = stencil.bands(rows);
+    let panels = filters.cols.div_ceil(T::PANEL);
+    let parts =
+        if filters.narrow || pool.threads() == 1 { 1 } else { (4 * pool.threads()).div_ceil(bands).min(panels) };
+    pool.run(bands * parts, &|number| {
+        let band = stencil.band(number % bands, rows);
+        let part = number / bands;
+        let panels = part * panels / parts..(part + 1) * panels / parts;
         let first =
             ((band.image * stencil.points[0] + band.plane) * stencil.points[1] + band.rows.start) * stencil.points[2];
         scratch::with::<T, _>(stencil.window(band.rows.len()), |window| {
@@ -214,7 +222,7 @@ pub(super) fn correlate<T: Real>(
                     out: out.from(first * out_stride + group * filters.cols),
                     out_stride,
                 };
-                if filters.narrow { view.multiply_narrow() } else { view.multiply() }
+                if filters.narrow { view.multiply_narrow() } else { view.multiply(panels.clone()) }
             }
         });
     });
@@ -251,13 +259,14 @@ impl<T: Real> View<'_, T> {
     }
 
     /// Panel by panel, a part of the depth at a time, so that the panel stays in the first cache.
-    fn multiply(&self) {
+    fn multiply(&self, panels: Range<usize>) {
         let kernels = T::kernels();
         let panel_len = self.runs.len() * self.run * T::PANEL;
         let together = (DEPTH / self.run.max(1)).max(1);
         for (part, runs) in self.runs.chunks(together).enumerate() {
             let last = (part + 1) * together >= self.runs.len();
-            for (panel, col) in (0..self.cols).step_by(T::PANEL).enumerate() {
+            for panel in panels.clone() {
+                let col = panel * T::PANEL;
                 let rhs = &self.filter[panel * panel_len + part * together * self.run * T::PANEL..];
                 for point in (0..self.points.len()).step_by(ROWS) {
                     let count = ROWS.min(self.points.len() - point);

@@ -7,7 +7,7 @@ use crate::Pool;
 use std::ops::Range;
 
 /// Products below this many multiplications are not worth waking a thread for.
-pub(super) const ALONE: usize = 1 << 19;
+pub(super) const ALONE: usize = 1 << 20;
 
 /// `out = lhs rhs`, finished by `finish`; sizes were checked.
 pub(crate) fn product<T: Real>(
