@@ -9,7 +9,7 @@ mod zip;
 
 pub use broadcast::{broadcast, broadcast_in_place_left, broadcast_in_place_right, broadcast_to, select};
 pub(crate) use map::Map;
-pub use map::{fill, map, map_in_place};
+pub use map::{fill, map, map_guarded, map_in_place};
 pub use shape::Broadcast;
 pub(crate) use zip::Zip;
 pub use zip::{zip, zip_in_place_left, zip_in_place_right, zip_scalar_left, zip_scalar_right};

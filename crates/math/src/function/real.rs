@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use super::half_float::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::number::Ordered;
-use super::{double, single};
+use super::{bessel, double, gamma, single, special};
 
 macro_rules! real {
     (
@@ -90,6 +90,18 @@ macro_rules! real {
     };
 }
 
+/// The incomplete beta function, divided by the complete one.
+pub fn betainc<T: Real>(a: T, b: T, x: T) -> T {
+    T::from_f64(gamma::betainc(a.to_f64(), b.to_f64(), x.to_f64()))
+}
+
+/// A function of two `f64`, for `f32`.
+macro_rules! wide2 {
+    ($f:path) => {
+        |x: f32, y: f32| $f(f64::from(x), f64::from(y)) as f32
+    };
+}
+
 /// A function of one `f64`, for `f32`.
 macro_rules! wide {
     ($f:path) => {
@@ -153,6 +165,46 @@ real! {
         erfc = single::erfc, libm::erfc;
         /// The logarithm of the absolute value of the gamma function.
         lgamma = wide!(double::lgamma), double::lgamma;
+        /// The logarithmic derivative of the gamma function.
+        digamma = wide!(gamma::digamma), gamma::digamma;
+        /// The number whose error function is `x`.
+        erfinv = wide!(special::erfinv), special::erfinv;
+        /// The number below which a standard normal one lies with probability `x`.
+        ndtri = wide!(special::ndtri), special::ndtri;
+        /// Dawson's integral.
+        dawsn = wide!(special::dawsn), special::dawsn;
+        /// The exponential integral.
+        expint = wide!(special::expint), special::expint;
+        /// Fresnel's integral of the cosine.
+        fresnel_cos = wide!(special::fresnel_cos), special::fresnel_cos;
+        /// Fresnel's integral of the sine.
+        fresnel_sin = wide!(special::fresnel_sin), special::fresnel_sin;
+        /// Spence's integral.
+        spence = wide!(special::spence), special::spence;
+        /// The Bessel function of the first kind of order zero.
+        bessel_j0 = wide!(libm::j0), libm::j0;
+        /// The Bessel function of the first kind of order one.
+        bessel_j1 = wide!(libm::j1), libm::j1;
+        /// The Bessel function of the second kind of order zero.
+        bessel_y0 = wide!(bessel::y0), bessel::y0;
+        /// The Bessel function of the second kind of order one.
+        bessel_y1 = wide!(bessel::y1), bessel::y1;
+        /// The modified Bessel function of the first kind of order zero.
+        bessel_i0 = wide!(bessel::i0), bessel::i0;
+        /// `exp(-|x|)` times the modified Bessel function of the first kind of order zero.
+        bessel_i0e = wide!(bessel::i0e), bessel::i0e;
+        /// The modified Bessel function of the first kind of order one.
+        bessel_i1 = wide!(bessel::i1), bessel::i1;
+        /// `exp(-|x|)` times the modified Bessel function of the first kind of order one.
+        bessel_i1e = wide!(bessel::i1e), bessel::i1e;
+        /// The modified Bessel function of the second kind of order zero.
+        bessel_k0 = wide!(bessel::k0), bessel::k0;
+        /// `exp(x)` times the modified Bessel function of the second kind of order zero.
+        bessel_k0e = wide!(bessel::k0e), bessel::k0e;
+        /// The modified Bessel function of the second kind of order one.
+        bessel_k1 = wide!(bessel::k1), bessel::k1;
+        /// `exp(x)` times the modified Bessel function of the second kind of order one.
+        bessel_k1e = wide!(bessel::k1e), bessel::k1e;
         /// The largest whole number not above `x`.
         floor = f32::floor, f64::floor;
         /// The smallest whole number not below `x`.
@@ -173,5 +225,15 @@ real! {
         /// `self log(1 + other)`, and zero where `self` is zero.
         xlog1py = |x: f32, y: f32| if x == 0.0 { 0.0 } else { x * single::log1p(y) },
             |x: f64, y: f64| if x == 0.0 { 0.0 } else { x * y.ln_1p() };
+        /// The lower incomplete gamma function of order `self`, divided by the complete one.
+        igamma = wide2!(gamma::igamma), gamma::igamma;
+        /// The upper incomplete gamma function of order `self`, divided by the complete one.
+        igammac = wide2!(gamma::igammac), gamma::igammac;
+        /// The derivative of `igamma` by its order.
+        igamma_grad_a = wide2!(gamma::igamma_grad_a), gamma::igamma_grad_a;
+        /// The Hurwitz zeta function of exponent `self`.
+        zeta = wide2!(gamma::zeta), gamma::zeta;
+        /// The derivative of order `self` of `digamma`.
+        polygamma = wide2!(gamma::polygamma), gamma::polygamma;
     }
 }

@@ -28,6 +28,18 @@ fn map_is_a_plain_loop() {
 }
 
 #[test]
+fn rare_elements_take_the_exact_way() {
+    let pool = Pool::new(2);
+    for len in LENGTHS {
+        let src = numbers(len);
+        let mut dst = vec![0.0; len];
+        map_guarded(&pool, 1.0, &src, &mut dst, |x| x + 1.0, |x| x > 49.0, |x| -x);
+        let expected: Vec<f32> = src.iter().map(|&x| if x > 49.0 { -x } else { x + 1.0 }).collect();
+        assert_eq!(dst, expected);
+    }
+}
+
+#[test]
 fn zip_is_a_plain_loop() {
     let pool = Pool::new(2);
     for len in LENGTHS {
