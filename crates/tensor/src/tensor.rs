@@ -211,10 +211,26 @@ impl Tensor {
         }
     }
 
+    /// The handles, to be written.
+    pub fn handles_mut(&mut self) -> Result<&mut [ResourceHandle]> {
+        match &mut self.data {
+            Data::Handles(values) => Ok(Arc::make_mut(values).as_mut_slice()),
+            _ => Err(wrong_type(self.dtype, DType::RESOURCE)),
+        }
+    }
+
     /// The variants of a variant tensor.
     pub fn variants(&self) -> Result<&[Variant]> {
         match &self.data {
             Data::Variants(values) => Ok(values),
+            _ => Err(wrong_type(self.dtype, DType::VARIANT)),
+        }
+    }
+
+    /// The variants, to be written.
+    pub fn variants_mut(&mut self) -> Result<&mut [Variant]> {
+        match &mut self.data {
+            Data::Variants(values) => Ok(Arc::make_mut(values).as_mut_slice()),
             _ => Err(wrong_type(self.dtype, DType::VARIANT)),
         }
     }

@@ -35,6 +35,11 @@ impl EncodedTensor {
         decode_shape(self.0.tensor_shape.as_ref()).ok()?.checked_elements().ok()
     }
 
+    /// The shape it claims to have; none if that is nonsense.
+    pub fn shape(&self) -> Option<Shape> {
+        decode_shape(self.0.tensor_shape.as_ref()).ok()
+    }
+
     /// The message.
     pub fn message(&self) -> &pb::TensorProto {
         &self.0
