@@ -1,5 +1,6 @@
 //! I see slices and sizes; all SIMD is mine.
 
+pub mod batch_norm;
 pub mod bias;
 pub mod conv;
 pub mod cpu;
@@ -11,6 +12,7 @@ pub mod optimizer;
 pub mod parallel;
 pub mod philox;
 pub mod pool;
+pub mod pool_ties;
 pub mod pooling;
 pub mod reduce;
 pub mod scatter;

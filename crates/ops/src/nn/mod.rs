@@ -2,6 +2,9 @@
 
 use op::Op;
 
+pub mod avg_pool;
+pub mod batch_norm;
+pub mod batch_norm_grad;
 pub mod bias;
 mod conv;
 pub mod conv2d;
@@ -11,8 +14,14 @@ pub mod cross_entropy;
 pub mod depthwise;
 pub mod elu;
 mod geometry;
+pub mod global_norm;
 pub mod l2_loss;
 mod loops;
+pub mod max_pool;
+pub mod max_pool_argmax;
+pub mod max_pool_grad;
+mod pool;
+pub mod pool3d;
 pub mod relu;
 mod rules;
 pub mod softmax;
@@ -21,13 +30,21 @@ pub mod softplus;
 /// The tables of this family.
 #[rustfmt::skip] // one per line
 pub(crate) const TABLES: &[&[Op]] = &[
+    avg_pool::OPS,
+    batch_norm::OPS,
+    batch_norm_grad::OPS,
     bias::OPS,
     conv2d::OPS,
     conv3d::OPS,
     cross_entropy::OPS,
     depthwise::OPS,
     elu::OPS,
+    global_norm::OPS,
     l2_loss::OPS,
+    max_pool::OPS,
+    max_pool_argmax::OPS,
+    max_pool_grad::OPS,
+    pool3d::OPS,
     relu::OPS,
     softmax::OPS,
     softplus::OPS,
