@@ -15,6 +15,7 @@ pub mod pool;
 pub mod pool_ties;
 pub mod pooling;
 pub mod reduce;
+pub mod rows;
 pub mod scatter;
 pub mod softmax;
 pub mod transpose;

@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod dispatch;
+#[macro_use]
 pub mod array;
 pub mod control;
 pub mod math_ops;
