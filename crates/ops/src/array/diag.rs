@@ -59,8 +59,7 @@ fn diag_kernel(_: &Setup<'_>) -> Result<Kernel> {
         let mut output = Tensor::zeros_of(diagonal.dtype(), shape_of(&[dims, dims])?)?;
         for_units!(diagonal.dtype(), E => {
             let diagonal = E::of(&diagonal)?;
-            let places = E::of_mut(&mut output)?.iter_mut().step_by(diagonal.len() + 1);
-            places.zip(diagonal).for_each(|(place, value)| *place = value.clone());
+            copy(diagonal, E::of_mut(&mut output)?.iter_mut().step_by(diagonal.len() + 1));
         });
         Ok(output)
     })
@@ -80,9 +79,13 @@ fn diag_part_kernel(_: &Setup<'_>) -> Result<Kernel> {
         let mut output = Tensor::scratch_of(input.dtype(), &dims[..half])?;
         for_units!(input.dtype(), E => {
             let diagonal = E::of_mut(&mut output)?;
-            let places = E::of(&input)?.iter().step_by(diagonal.len() + 1);
-            diagonal.iter_mut().zip(places).for_each(|(to, value)| *to = value.clone());
+            let step = diagonal.len() + 1;
+            copy(E::of(&input)?.iter().step_by(step), diagonal);
         });
         Ok(output)
     }))
+}
+
+fn copy<'a, E: Unit>(from: impl IntoIterator<Item = &'a E>, to: impl IntoIterator<Item = &'a mut E>) {
+    to.into_iter().zip(from).for_each(|(to, from)| *to = from.clone());
 }

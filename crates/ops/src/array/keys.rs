@@ -35,7 +35,7 @@ pub(crate) fn keys<'a>(tensor: &'a Tensor, first: usize, names: &mut FxHashMap<&
 /// The bits of a double, with one zero, and with the bits of some not-a-number that no other element has.
 fn reals<T: Copy>(values: &[T], first: usize, widen: fn(T) -> f64) -> Vec<u64> {
     let key = |(place, &value): (usize, &T)| match widen(value) {
-        zero if zero == 0.0 => 0,
+        0.0 => 0,
         nan if nan.is_nan() => f64::INFINITY.to_bits() + 1 + (first + place) as u64,
         number => number.to_bits(),
     };

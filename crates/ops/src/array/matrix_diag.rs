@@ -143,8 +143,8 @@ fn run_diag(ctx: &Ctx<'_>, mut inputs: Inputs, align: Align) -> Result<Outputs> 
     let batch = &dims[..dims.rank() - if range.count() == 1 { 1 } else { 2 }];
     let mut output = Tensor::scratch_of(diagonal.dtype(), shape_of(&[batch, &[band.rows, band.cols]])?)?;
     for_units!(diagonal.dtype(), E => {
-        let padding = padding.as_ref().map(|padding| E::of(padding).map(|all| all[0].clone())).transpose()?;
-        spread(ctx, E::of(&diagonal)?, E::of_mut(&mut output)?, &band, &padding.unwrap_or_default());
+        let padding = E::first_or_zero(padding.as_ref())?;
+        spread(ctx, E::of(&diagonal)?, E::of_mut(&mut output)?, &band, &padding);
     });
     Ok(outputs![output])
 }
@@ -229,8 +229,8 @@ fn run_part(ctx: &Ctx<'_>, mut inputs: Inputs, align: Align) -> Result<Outputs> 
     let diagonals: &[usize] = if count[0] > 1 { &count } else { &[] };
     let mut output = Tensor::scratch_of(input.dtype(), shape_of(&[batch, diagonals, &[band.longest]])?)?;
     for_units!(input.dtype(), E => {
-        let padding = padding.as_ref().map(|padding| E::of(padding).map(|all| all[0].clone())).transpose()?;
-        collect(ctx, E::of(&input)?, E::of_mut(&mut output)?, &band, &padding.unwrap_or_default());
+        let padding = E::first_or_zero(padding.as_ref())?;
+        collect(ctx, E::of(&input)?, E::of_mut(&mut output)?, &band, &padding);
     });
     Ok(outputs![output])
 }

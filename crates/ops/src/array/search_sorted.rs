@@ -5,6 +5,7 @@ use graph::Output;
 use math::parallel::split_rows_mut;
 use op::{Ctx, Grad, Kernel, Op, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
+use std::cmp::Ordering;
 use tensor::{DType, Element, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
@@ -73,7 +74,7 @@ fn run<T: Element + PartialOrd>(
             let row = &table[(first + number) / count * width..][..width];
             let value = wanted[first + number];
             *place = match upper {
-                true => row.partition_point(|&entry| !(value < entry)),
+                true => row.partition_point(|&entry| value.partial_cmp(&entry) != Some(Ordering::Less)),
                 false => row.partition_point(|&entry| entry < value),
             };
         }

@@ -9,6 +9,12 @@ pub(crate) trait Unit: Clone + Default + Send + Sync + 'static {
     fn of(tensor: &Tensor) -> Result<&[Self]>;
     /// All units of a tensor, to be written.
     fn of_mut(tensor: &mut Tensor) -> Result<&mut [Self]>;
+
+    /// The first unit of a tensor that may be missing; zero if it is, or if the tensor is empty.
+    fn first_or_zero(tensor: Option<&Tensor>) -> Result<Self> {
+        let all = tensor.map(Self::of).transpose()?.unwrap_or_default();
+        Ok(all.first().cloned().unwrap_or_default())
+    }
 }
 
 macro_rules! plain_units {
@@ -48,7 +54,7 @@ impl Unit for ResourceHandle {
     }
 
     fn of_mut(tensor: &mut Tensor) -> Result<&mut [ResourceHandle]> {
-        Ok(tensor.handles_mut()?)
+        tensor.handles_mut()
     }
 }
 
@@ -58,7 +64,7 @@ impl Unit for Variant {
     }
 
     fn of_mut(tensor: &mut Tensor) -> Result<&mut [Variant]> {
-        Ok(tensor.variants_mut()?)
+        tensor.variants_mut()
     }
 }
 
