@@ -13,14 +13,14 @@ pub(crate) const OPS: &[Op] = &[
               -> out: Ref(T); T: numbertype; use_locking: bool = false",
         shape: unchanged,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "ResourceApplyAdadelta(var: resource, accum: resource, accum_update: resource, lr: T, rho: T, epsilon: \
               T, grad: T); T: numbertype; use_locking: bool = false; stateful",
         shape: none,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "SparseApplyAdadelta(var: Ref(T), accum: Ref(T), accum_update: Ref(T), lr: T, rho: T, epsilon: T, \

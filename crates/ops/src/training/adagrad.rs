@@ -14,14 +14,14 @@ pub(crate) const OPS: &[Op] = &[
               bool = false; update_slots: bool = true",
         shape: unchanged,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "ResourceApplyAdagrad(var: resource, accum: resource, lr: T, grad: T); T: numbertype; use_locking: \
               bool = false; update_slots: bool = true; stateful",
         shape: none,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "SparseApplyAdagrad(var: Ref(T), accum: Ref(T), lr: T, grad: T, indices: Tindices) -> out: Ref(T); T: \

@@ -15,7 +15,7 @@ pub(crate) const OPS: &[Op] = &[
               = false",
         shape: unchanged,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "ResourceApplyAdam(var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, \
@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = &[
               bool = false; stateful",
         shape: none,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "ResourceApplyAdamWithAmsgrad(var: resource, m: resource, v: resource, vhat: resource, beta1_power: T, \

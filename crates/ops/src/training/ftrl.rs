@@ -14,14 +14,14 @@ pub(crate) const OPS: &[Op] = &[
               out: Ref(T); T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
         shape: unchanged,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "ResourceApplyFtrl(var: resource, accum: resource, linear: resource, grad: T, lr: T, l1: T, l2: T, \
               lr_power: T); T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false; stateful",
         shape: none,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "SparseApplyFtrl(var: Ref(T), accum: Ref(T), linear: Ref(T), grad: T, indices: Tindices, lr: T, l1: T, \

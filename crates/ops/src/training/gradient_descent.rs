@@ -15,14 +15,14 @@ pub(crate) const OPS: &[Op] = &[
               bool = false",
         shape: unchanged,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "ResourceApplyGradientDescent(var: resource, alpha: T, delta: T); T: numbertype; use_locking: bool = \
               false; stateful",
         shape: none,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
 ];
 

@@ -13,14 +13,14 @@ pub(crate) const OPS: &[Op] = &[
               use_locking: bool = false; use_nesterov: bool = false",
         shape: unchanged,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "ResourceApplyMomentum(var: resource, accum: resource, lr: T, grad: T, momentum: T); T: numbertype; \
               use_locking: bool = false; use_nesterov: bool = false; stateful",
         shape: none,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "SparseApplyMomentum(var: Ref(T), accum: Ref(T), lr: T, grad: T, indices: Tindices, momentum: T) -> \

@@ -13,14 +13,14 @@ pub(crate) const OPS: &[Op] = &[
               -> out: Ref(T); T: numbertype; use_locking: bool = false",
         shape: unchanged,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "ResourceApplyRMSProp(var: resource, ms: resource, mom: resource, lr: T, rho: T, momentum: T, epsilon: \
               T, grad: T); T: numbertype; use_locking: bool = false; stateful",
         shape: none,
         grad: Grad::Unknown,
-        kernel: kernel,
+        kernel,
     },
     Op {
         def: "SparseApplyRMSProp(var: Ref(T), ms: Ref(T), mom: Ref(T), lr: T, rho: T, momentum: T, epsilon: T, \
