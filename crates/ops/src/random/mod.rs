@@ -3,10 +3,16 @@
 use op::Op;
 
 pub mod draw;
+pub mod gamma;
+pub mod generator;
 pub mod keyed;
+pub mod multinomial;
+pub mod poisson;
+mod sampler;
 pub mod shuffle;
 pub mod stateless;
 mod stream;
 
 /// The tables of this family.
-pub(crate) const TABLES: &[&[Op]] = &[draw::OPS, keyed::OPS, shuffle::OPS, stateless::OPS];
+pub(crate) const TABLES: &[&[Op]] =
+    &[draw::OPS, gamma::OPS, generator::OPS, keyed::OPS, multinomial::OPS, poisson::OPS, shuffle::OPS, stateless::OPS];
