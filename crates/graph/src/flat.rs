@@ -76,6 +76,11 @@ impl FlatGraph {
         Ok(graph)
     }
 
+    /// An empty graph whose nodes may call these functions.
+    pub fn with_library(library: Arc<FunctionLibrary>) -> FlatGraph {
+        FlatGraph { library, ..FlatGraph::default() }
+    }
+
     /// Adds the nodes of `def`, which may refer to those already here. On error nothing has changed.
     pub fn extend(&mut self, def: &GraphDef, ops: &dyn Signatures) -> Result<()> {
         let before = self.nodes.len();

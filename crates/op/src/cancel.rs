@@ -3,6 +3,7 @@
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A callback to run when a step is cancelled.
 type Callback = Box<dyn FnOnce(&Error) + Send>;
@@ -11,6 +12,7 @@ type Callback = Box<dyn FnOnce(&Error) + Send>;
 #[derive(Default)]
 pub struct Cancel {
     state: Mutex<State>,
+    cancelled: AtomicBool,
 }
 
 #[derive(Default)]
@@ -50,11 +52,17 @@ impl Cancel {
                 return;
             }
             state.reason = Some(reason.clone());
+            self.cancelled.store(true, Ordering::Release);
             std::mem::take(&mut state.callbacks)
         };
         for callback in callbacks.into_values() {
             callback(&reason);
         }
+    }
+
+    /// Whether the step is cancelled; cheap enough to ask before every op.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
     }
 
     /// Why the step is cancelled, if it is.

@@ -80,6 +80,10 @@ pub enum Flow {
     Send(Transfer),
     /// Waits for the value under a key.
     Recv(Transfer),
+    /// Gives an argument of the function that runs.
+    Arg(usize),
+    /// Takes a result of the function that runs.
+    Ret(usize),
 }
 
 /// Both ends of a transfer, as they stand in the key.

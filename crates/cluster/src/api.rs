@@ -1,0 +1,131 @@
+//! What tasks say to each other, and the trait through which one reaches another.
+
+use crate::{ClusterSpec, Task};
+use exec::NodeStats;
+use graph::GraphDef;
+use status::{Error, Result};
+use std::pin::Pin;
+use std::sync::Arc;
+use tensor::Tensor;
+
+/// An answer that is still to come. Dropping it cancels the call.
+pub type Future<'a, T> = Pin<Box<dyn std::future::Future<Output = Result<T>> + Send + 'a>>;
+
+/// A device as its task describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceAttributes {
+    /// Full name.
+    pub name: String,
+    /// `CPU`.
+    pub kind: String,
+    /// Bytes it may use.
+    pub memory_limit: i64,
+    /// Changes when the task restarts.
+    pub incarnation: u64,
+}
+
+/// A master announces a session.
+#[derive(Clone, Debug, Default)]
+pub struct CreateWorkerSession {
+    /// The session.
+    pub session: String,
+    /// Resources of this session are its own.
+    pub isolate_state: bool,
+    /// Who is master.
+    pub master_task: String,
+    /// The master's incarnation: another one means that it restarted.
+    pub master_incarnation: i64,
+    /// The cluster, if the session brings its own, and the name of this task in it.
+    pub cluster: Option<(ClusterSpec, Task)>,
+}
+
+/// A graph to be run many times.
+#[derive(Clone, Debug, Default)]
+pub struct RegisterGraph {
+    /// The session; empty for the server's own.
+    pub session: String,
+    /// The graph, every node on a device of this task.
+    pub graph: GraphDef,
+    /// Run exactly the ops of the graph.
+    pub no_rewriting: bool,
+}
+
+/// One run of a registered graph.
+#[derive(Clone, Debug, Default)]
+pub struct RunGraph {
+    /// The session; empty for the server's own.
+    pub session: String,
+    /// The graph.
+    pub graph: String,
+    /// The step's number.
+    pub step_id: u64,
+    /// Values the master feeds, by key.
+    pub send: Vec<(String, Tensor)>,
+    /// Keys of the values the master wants.
+    pub recv: Vec<String>,
+    /// Note when every node ran.
+    pub trace: bool,
+    /// One of several calls for the same step.
+    pub partial: bool,
+    /// The last of them.
+    pub last_partial: bool,
+}
+
+/// What a run gave.
+#[derive(Debug, Default)]
+pub struct RunGraphAnswer {
+    /// The values the master wanted, by key.
+    pub recv: Vec<(String, Tensor)>,
+    /// When nodes ran, by device, if it was asked for.
+    pub stats: StepStats,
+}
+
+/// When nodes ran, by device.
+pub type StepStats = Vec<(String, Vec<NodeStats>)>;
+
+/// A tensor asked for by another task.
+#[derive(Clone, Debug, Default)]
+pub struct RecvTensor {
+    /// The step's number.
+    pub step_id: u64,
+    /// The tensor's key.
+    pub key: String,
+}
+
+/// A task, near or far.
+pub trait WorkerClient: Send + Sync {
+    /// Its devices.
+    fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>>;
+    /// Announces a session.
+    fn create_session(&self, request: CreateWorkerSession) -> Future<'_, ()>;
+    /// Ends a session.
+    fn delete_session(&self, session: String) -> Future<'_, ()>;
+    /// Makes a graph ready; gives its handle.
+    fn register_graph(&self, request: RegisterGraph) -> Future<'_, String>;
+    /// Runs a graph.
+    fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer>;
+    /// Forgets a step.
+    fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()>;
+    /// Forgets containers; the default one if none is named.
+    fn cleanup_all(&self, containers: Vec<String>) -> Future<'_, ()>;
+    /// Waits for a tensor.
+    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)>;
+}
+
+/// The other tasks.
+pub trait Peers: Send + Sync {
+    /// A way to reach a task at an address.
+    fn connect(&self, task: &Task, address: &str) -> Result<Arc<dyn WorkerClient>>;
+    /// Runs a future to its end in the background, on behalf of whoever owns the peers.
+    fn spawn(&self, work: Pin<Box<dyn std::future::Future<Output = ()> + Send>>);
+    /// The moment a deadline passes.
+    fn sleep(&self, time: std::time::Duration) -> Pin<Box<dyn std::future::Future<Output = ()> + Send>>;
+}
+
+/// An error of another task, with the task named once.
+pub(crate) fn from_task(error: Error, task: &str) -> Error {
+    if error.message.starts_with("From /job:") {
+        return error;
+    }
+    Error { message: format!("From {task}:\n{}", error.message), ..error }
+}

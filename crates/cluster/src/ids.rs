@@ -1,0 +1,23 @@
+//! Random numbers that name things: steps, sessions, incarnations.
+
+use rand::Rng;
+
+/// A step's number: 57 random bits, so that no two steps of a cluster meet.
+pub(crate) fn step_id() -> u64 {
+    rand::rng().random::<u64>() & ((1 << 57) - 1)
+}
+
+/// A number that is never zero.
+pub(crate) fn nonzero() -> u64 {
+    loop {
+        let number = rand::rng().random::<u64>();
+        if number != 0 {
+            return number;
+        }
+    }
+}
+
+/// A session's handle: 16 hex digits.
+pub(crate) fn session_handle() -> String {
+    format!("{:016x}", nonzero())
+}

@@ -1,0 +1,21 @@
+//! I am master and worker: sessions, steps, tasks. Others I reach through a trait; I never saw a socket.
+#![forbid(unsafe_code)]
+
+mod api;
+mod config;
+mod ids;
+mod master;
+mod spec;
+mod worker;
+
+pub use api::{
+    CreateWorkerSession, DeviceAttributes, Future, Peers, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer,
+    StepStats, WorkerClient,
+};
+pub use config::{RunOptions, SessionConfig};
+pub use master::{CallableOptions, Master, RunMetadata, RunStep, RunStepAnswer};
+pub use spec::{ClusterSpec, Task};
+pub use worker::{NoPeers, Worker, WorkerOptions};
+
+#[cfg(test)]
+mod tests;

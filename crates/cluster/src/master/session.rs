@@ -1,0 +1,129 @@
+//! A client's session: its graph, where its nodes are, the steps it runs.
+
+use crate::api::{CreateWorkerSession, DeviceAttributes, from_task};
+use crate::master::callable::Callables;
+use crate::master::discover::{self, Target};
+use crate::master::partial::PartialRuns;
+use crate::master::plans::Plans;
+use crate::{SessionConfig, Worker};
+use futures_util::future::join_all;
+use graph::{DeviceSpec, FlatGraph, GraphDef};
+use op::Cancel;
+use parking_lot::RwLock;
+use plan::{Device, Placement};
+use status::{Result, aborted, cancelled, invalid};
+use std::sync::Arc;
+
+pub(crate) struct MasterSession {
+    pub handle: String,
+    pub worker: Arc<Worker>,
+    pub config: SessionConfig,
+    pub attributes: Vec<DeviceAttributes>,
+    pub devices: Vec<Device>,
+    pub targets: Vec<Target>,
+    pub state: RwLock<State>,
+    pub plans: Plans,
+    pub callables: Callables,
+    pub partials: PartialRuns,
+    /// Tells running steps that the session is closed.
+    pub closing: Cancel,
+}
+
+/// The graph and where its nodes are.
+pub(crate) struct State {
+    pub graph: Arc<FlatGraph>,
+    pub placement: Arc<Placement>,
+    pub version: i64,
+}
+
+impl MasterSession {
+    pub async fn open(
+        worker: &Arc<Worker>,
+        handle: String,
+        def: GraphDef,
+        config: SessionConfig,
+    ) -> Result<MasterSession> {
+        let (attributes, targets) = discover::devices(worker, &config).await?;
+        let devices = attributes
+            .iter()
+            .map(|device| Ok(Device { spec: DeviceSpec::parse(&device.name)?, incarnation: device.incarnation }))
+            .collect::<Result<Vec<_>>>()?;
+        let graph = FlatGraph::new(&def, worker.registry.as_ref())?;
+        let placement = plan::place(&graph, &devices, &[], config.soft_placement)?;
+        if config.log_placement {
+            log_placement(&graph, &placement, &devices, 0);
+        }
+        let session = MasterSession {
+            handle,
+            worker: worker.clone(),
+            config,
+            attributes,
+            devices,
+            targets,
+            state: RwLock::new(State { graph: Arc::new(graph), placement: Arc::new(placement), version: 0 }),
+            plans: Plans::default(),
+            callables: Callables::default(),
+            partials: PartialRuns::default(),
+            closing: Cancel::default(),
+        };
+        session.announce().await?;
+        Ok(session)
+    }
+
+    /// Tells every task of the session about it.
+    async fn announce(&self) -> Result<()> {
+        let calls = self.targets.iter().map(|(task, client)| {
+            client.create_session(CreateWorkerSession {
+                session: self.handle.clone(),
+                isolate_state: self.config.isolate_state,
+                master_task: self.worker.name.clone(),
+                master_incarnation: self.devices[0].incarnation as i64,
+                cluster: self.config.cluster.clone().map(|cluster| (cluster, task.clone())),
+            })
+        });
+        for ((task, _), answer) in self.targets.iter().zip(join_all(calls).await) {
+            answer.map_err(|error| from_task(error, &task.to_string()))?;
+        }
+        Ok(())
+    }
+
+    pub fn extend(&self, def: &GraphDef, version: i64) -> Result<i64> {
+        let mut state = self.state.write();
+        if version != state.version {
+            return Err(aborted!("Current version is {} but caller expected {version}.", state.version));
+        }
+        if let Some(node) = def.nodes.iter().find(|node| state.graph.find(&node.name).is_some()) {
+            return Err(invalid!(
+                "GraphDef argument to Extend includes node '{}', which was created by a previous call to Create or \
+                 Extend in this session.",
+                node.name
+            ));
+        }
+        let mut graph = (*state.graph).clone();
+        let first = graph.nodes.len();
+        graph.extend(def, self.worker.registry.as_ref())?;
+        let placement = plan::place(&graph, &self.devices, &state.placement, self.config.soft_placement)?;
+        if self.config.log_placement {
+            log_placement(&graph, &placement, &self.devices, first);
+        }
+        *state = State { graph: Arc::new(graph), placement: Arc::new(placement), version: version + 1 };
+        Ok(state.version)
+    }
+
+    /// Cancels running steps and tells the workers that the session is over.
+    pub async fn close(&self) {
+        self.closing.cancel(cancelled!("Step was cancelled by an explicit call to `Session::Close()`."));
+        let calls = self.targets.iter().map(|(_, client)| client.delete_session(self.handle.clone()));
+        for ((task, _), answer) in self.targets.iter().zip(join_all(calls).await) {
+            if let Err(error) = answer {
+                tracing::warn!("{task} did not end session {}: {error}", self.handle);
+            }
+        }
+    }
+}
+
+fn log_placement(graph: &FlatGraph, placement: &Placement, devices: &[Device], first: usize) {
+    for (node, &device) in graph.nodes.iter().zip(placement).skip(first) {
+        tracing::info!(target: "placement", "{}: ({}): {}", node.def.name, node.def.op, devices[device as usize].spec);
+    }
+}

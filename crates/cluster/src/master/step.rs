@@ -1,0 +1,206 @@
+//! One step: run on all tasks that take part, cancelled on all when one fails.
+
+use crate::RunOptions;
+use crate::api::{RunGraph, RunGraphAnswer, StepStats, from_task};
+use crate::ids;
+use crate::master::plans::{Plan, PlanPart};
+use crate::master::session::MasterSession;
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use graph::GraphDef;
+use plan::Signature;
+use status::{Code, Error, Result, internal};
+use std::sync::Arc;
+use tensor::Tensor;
+
+/// A step as a client asks for it.
+#[derive(Clone, Debug, Default)]
+pub struct RunStep {
+    /// Values by tensor name.
+    pub feeds: Vec<(String, Tensor)>,
+    /// Tensors wanted.
+    pub fetches: Vec<String>,
+    /// Nodes to run.
+    pub targets: Vec<String>,
+    /// Its options.
+    pub options: RunOptions,
+    /// A step announced before, of which this is one piece.
+    pub partial: Option<String>,
+}
+
+/// What a step gave.
+#[derive(Debug, Default)]
+pub struct RunStepAnswer {
+    /// The tensors wanted, by name.
+    pub tensors: Vec<(String, Tensor)>,
+    /// What was asked for besides.
+    pub metadata: RunMetadata,
+}
+
+/// What a client may learn about a step.
+#[derive(Debug, Default)]
+pub struct RunMetadata {
+    /// When nodes ran.
+    pub stats: StepStats,
+    /// What was run, by task.
+    pub partition_graphs: Vec<GraphDef>,
+}
+
+impl MasterSession {
+    pub async fn run_step(&self, request: RunStep) -> Result<RunStepAnswer> {
+        if request.partial.is_some() {
+            return self.run_partial_step(request).await;
+        }
+        let signature = Signature {
+            feeds: request.feeds.iter().map(|(name, _)| name.clone()).collect(),
+            fetches: request.fetches.clone(),
+            targets: request.targets.clone(),
+        };
+        let plan = self.plan(signature).await?;
+        let call = self.run_plan(&plan, request.feeds, &request.fetches, &request.options);
+        self.bounded(call, request.options.timeout.or(self.config.step_timeout)).await
+    }
+
+    /// Ends a step early when the session closes or its time is up.
+    pub async fn bounded<T>(
+        &self,
+        call: impl Future<Output = Result<T>>,
+        timeout: Option<std::time::Duration>,
+    ) -> Result<T> {
+        let (tell, told) = oneshot::channel::<Error>();
+        let token = self.closing.register(move |error| drop(tell.send(error.clone())))?;
+        let call = std::pin::pin!(call);
+        let result = match timeout {
+            None => end(select(call, told).await),
+            Some(time) => {
+                let sleep = self.worker.peers.sleep(time);
+                match select(std::pin::pin!(select(call, told)), sleep).await {
+                    Either::Left((ended, _)) => end(ended),
+                    Either::Right(_) => Err(Error::new(Code::DeadlineExceeded, "Timed out waiting for notification")),
+                }
+            }
+        };
+        self.closing.deregister(token);
+        result
+    }
+
+    /// Runs a plan once.
+    pub async fn run_plan(
+        &self,
+        plan: &Arc<Plan>,
+        feeds: Vec<(String, Tensor)>,
+        fetches: &[String],
+        options: &RunOptions,
+    ) -> Result<RunStepAnswer> {
+        let step_id = ids::step_id();
+        let mut send = Some(feeds.into_iter().map(|(name, tensor)| (plan.key(&name), tensor)).collect::<Vec<_>>());
+        let keys: Vec<String> = fetches.iter().map(|name| plan.key(name)).collect();
+        let mut calls = Vec::new();
+        for part in &plan.parts {
+            let request = RunGraph {
+                session: self.handle.clone(),
+                graph: part.graph.clone(),
+                step_id,
+                send: if part.is_own { send.take().unwrap_or_default() } else { Vec::new() },
+                recv: if part.is_own { keys.clone() } else { Vec::new() },
+                trace: options.trace,
+                ..RunGraph::default()
+            };
+            calls.push((part, request));
+        }
+        let cleanup = Cleanup { session: self, plan, step_id };
+        let answers = self.run_parts(calls).await;
+        drop(cleanup);
+        self.collect(plan, answers?, fetches, &keys, options)
+    }
+
+    /// All parts at once. The first root cause wins, and ends the others by dropping their calls.
+    pub async fn run_parts(&self, mut calls: Vec<(&PlanPart, RunGraph)>) -> Result<Vec<RunGraphAnswer>> {
+        if calls.len() == 1
+            && let Some((part, request)) = calls.pop()
+        {
+            return Ok(vec![named(part, part.client.run_graph(request).await)?]);
+        }
+        let mut running: FuturesUnordered<_> = calls
+            .into_iter()
+            .map(|(part, request)| async move { named(part, part.client.run_graph(request).await) })
+            .collect();
+        let (mut answers, mut derived) = (Vec::new(), None);
+        while let Some(answer) = running.next().await {
+            match answer {
+                Ok(answer) => answers.push(answer),
+                Err(error) if error.derived => drop(derived.get_or_insert(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        derived.map_or(Ok(answers), Err)
+    }
+
+    fn collect(
+        &self,
+        plan: &Plan,
+        answers: Vec<RunGraphAnswer>,
+        fetches: &[String],
+        keys: &[String],
+        options: &RunOptions,
+    ) -> Result<RunStepAnswer> {
+        let mut answer = RunStepAnswer::default();
+        let mut received: Vec<(String, Tensor)> = Vec::new();
+        for part in answers {
+            received.extend(part.recv);
+            answer.metadata.stats.extend(part.stats);
+        }
+        for (name, key) in fetches.iter().zip(keys) {
+            let place = received.iter().position(|(found, _)| found == key);
+            let place = place.ok_or_else(|| internal!("the step gave no value for {name}"))?;
+            let tensor = match fetches.iter().filter(|other| *other == name).count() {
+                1 => received.swap_remove(place).1,
+                _ => received[place].1.clone(),
+            };
+            answer.tensors.push((name.clone(), tensor));
+        }
+        if options.partition_graphs || self.config.log_placement {
+            answer.metadata.partition_graphs = plan.parts.iter().filter_map(|part| part.def.clone()).collect();
+        }
+        Ok(answer)
+    }
+}
+
+fn end<T, A, B>(ended: Either<(Result<T>, A), (std::result::Result<Error, oneshot::Canceled>, B)>) -> Result<T> {
+    match ended {
+        Either::Left((result, _)) => result,
+        Either::Right((Ok(error), _)) => Err(error),
+        Either::Right((Err(_), _)) => Err(internal!("the session ended")),
+    }
+}
+
+fn named(part: &PlanPart, answer: Result<RunGraphAnswer>) -> Result<RunGraphAnswer> {
+    answer.map_err(|error| if part.is_own { error } else { from_task(error, &part.task) })
+}
+
+/// Tells all tasks that a step is over, however it ended.
+pub(crate) struct Cleanup<'a> {
+    pub session: &'a MasterSession,
+    pub plan: &'a Arc<Plan>,
+    pub step_id: u64,
+}
+
+impl Drop for Cleanup<'_> {
+    fn drop(&mut self) {
+        let (plan, step_id) = (self.plan.clone(), self.step_id);
+        let work = async move {
+            for part in &plan.parts {
+                if let Err(error) = part.client.cleanup_graph(step_id).await {
+                    tracing::debug!("{} did not clean up step {step_id}: {error}", part.task);
+                }
+            }
+        };
+        if self.plan.parts.iter().all(|part| part.is_own) {
+            // Nothing to wait for: the worker is this task's own.
+            let _ = futures_util::FutureExt::now_or_never(work);
+        } else {
+            self.session.worker.peers.spawn(Box::pin(work));
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A task as others see it: devices, sessions, registered graphs, running steps.
+
+mod recv;
+mod session;
+mod step;
+
+use crate::api::{
+    CreateWorkerSession, DeviceAttributes, Future, Peers, RegisterGraph, RunGraph, RunGraphAnswer, WorkerClient,
+};
+use crate::{ClusterSpec, RecvTensor, Task, ids};
+use exec::Threads;
+use math::Pool;
+use op::{Registry, Resources};
+use parking_lot::{Mutex, RwLock};
+use recv::Steps;
+use rustc_hash::FxHashMap;
+use session::WorkerSession;
+use status::{Result, aborted, unavailable};
+use std::sync::Arc;
+use tensor::Tensor;
+
+/// What a worker is made of.
+pub struct WorkerOptions {
+    /// Which task it is.
+    pub task: Task,
+    /// The cluster it is in.
+    pub cluster: ClusterSpec,
+    /// All ops there are.
+    pub registry: Arc<Registry>,
+    /// How many CPU devices it has.
+    pub devices: usize,
+    /// Threads that run heavy ops.
+    pub inter_op_threads: usize,
+    /// Threads over which one op splits its loops.
+    pub intra_op_threads: usize,
+    /// How to reach other tasks.
+    pub peers: Arc<dyn Peers>,
+    /// Rewrites calls of SymbolicGradient.
+    pub differentiate: Option<Arc<exec::Differentiate>>,
+}
+
+/// One task.
+pub struct Worker {
+    pub(crate) task: Task,
+    pub(crate) name: String,
+    pub(crate) cluster: RwLock<ClusterSpec>,
+    pub(crate) devices: Vec<LocalDevice>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) threads: Arc<Threads>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) peers: Arc<dyn Peers>,
+    pub(crate) differentiate: Option<Arc<exec::Differentiate>>,
+    sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
+    steps: Steps,
+    links: Mutex<FxHashMap<(Task, String), Arc<dyn WorkerClient>>>,
+}
+
+/// A device of this task.
+#[derive(Clone)]
+pub(crate) struct LocalDevice {
+    pub name: String,
+    pub incarnation: u64,
+    pub resources: Arc<Resources>,
+}
+
+impl Worker {
+    /// A task with fresh devices.
+    pub fn new(options: WorkerOptions) -> Arc<Worker> {
+        let name = options.task.to_string();
+        let device = |id| LocalDevice {
+            name: format!("{name}/device:CPU:{id}"),
+            incarnation: ids::nonzero(),
+            resources: Arc::new(Resources::new(&options.task.job)),
+        };
+        Arc::new(Worker {
+            devices: (0..options.devices.max(1)).map(device).collect(),
+            name,
+            task: options.task,
+            cluster: RwLock::new(options.cluster),
+            registry: options.registry,
+            threads: Arc::new(Threads::new(options.inter_op_threads)),
+            pool: Arc::new(Pool::new(options.intra_op_threads)),
+            peers: options.peers,
+            differentiate: options.differentiate,
+            sessions: Mutex::default(),
+            steps: Steps::default(),
+            links: Mutex::default(),
+        })
+    }
+
+    /// Which task this is.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The cluster it is in.
+    pub fn cluster(&self) -> ClusterSpec {
+        self.cluster.read().clone()
+    }
+
+    /// Tells the worker the address it got, if it asked for any free port.
+    pub fn set_own_address(&self, address: &str) {
+        self.cluster.write().set_address(&self.task, address);
+    }
+
+    /// Its devices.
+    pub fn device_attributes(&self) -> Vec<DeviceAttributes> {
+        self.devices
+            .iter()
+            .map(|device| DeviceAttributes {
+                name: device.name.clone(),
+                kind: "CPU".to_string(),
+                memory_limit: 256 << 20,
+                incarnation: device.incarnation,
+            })
+            .collect()
+    }
+
+    /// A way to reach another task of a cluster.
+    pub(crate) fn link(&self, cluster: &ClusterSpec, task: &Task) -> Result<Arc<dyn WorkerClient>> {
+        let address = cluster.address(task).ok_or_else(|| {
+            let known: Vec<String> = cluster.tasks().map(|task| task.to_string()).collect();
+            unavailable!("{task} is not in the cluster of {}; its tasks are {}", self.name, known.join(", "))
+        })?;
+        let key = (task.clone(), address.to_string());
+        if let Some(link) = self.links.lock().get(&key) {
+            return Ok(link.clone());
+        }
+        let link = self.peers.connect(task, address)?;
+        Ok(self.links.lock().entry(key).or_insert(link).clone())
+    }
+
+    fn session(self: &Arc<Self>, handle: &str) -> Result<Arc<WorkerSession>> {
+        let mut sessions = self.sessions.lock();
+        if handle.is_empty() {
+            return Ok(sessions.entry(String::new()).or_insert_with(|| WorkerSession::shared(self)).clone());
+        }
+        sessions.get(handle).cloned().ok_or_else(|| {
+            aborted!("Session handle is not found: {handle}. Possibly this worker (\"{}\") just restarted.", self.name)
+        })
+    }
+
+    fn open_session(self: &Arc<Self>, request: CreateWorkerSession) {
+        let session = WorkerSession::new(self, &request);
+        let mut sessions = self.sessions.lock();
+        // A master that restarted will never end its old sessions.
+        sessions.retain(|_, old| {
+            old.master_task.is_empty()
+                || old.master_task != request.master_task
+                || old.master_incarnation == request.master_incarnation
+        });
+        sessions.insert(request.session.clone(), session);
+    }
+
+    /// Forgets containers on all devices; the default one if none is named.
+    pub fn clear_containers(&self, containers: &[String]) {
+        for device in &self.devices {
+            match containers.is_empty() {
+                true => device.resources.clear(""),
+                false => containers.iter().for_each(|container| device.resources.clear(container)),
+            }
+        }
+    }
+
+    /// Ends all running steps with this error.
+    pub fn abort_steps(&self, error: &status::Error) {
+        self.steps.abort_all(error);
+    }
+}
+
+/// A worker reached by its own process.
+pub(crate) struct Near(pub Arc<Worker>);
+
+impl WorkerClient for Near {
+    fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>> {
+        Box::pin(async { Ok(self.0.device_attributes()) })
+    }
+
+    fn create_session(&self, request: CreateWorkerSession) -> Future<'_, ()> {
+        Box::pin(async {
+            self.0.open_session(request);
+            Ok(())
+        })
+    }
+
+    fn delete_session(&self, session: String) -> Future<'_, ()> {
+        Box::pin(async move {
+            drop(self.0.sessions.lock().remove(&session));
+            Ok(())
+        })
+    }
+
+    fn register_graph(&self, request: RegisterGraph) -> Future<'_, String> {
+        Box::pin(async move { self.0.session(&request.session)?.register(&request) })
+    }
+
+    fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
+        Box::pin(step::run_graph(self.0.clone(), request))
+    }
+
+    fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()> {
+        Box::pin(async move {
+            self.0.steps.forget(step_id);
+            Ok(())
+        })
+    }
+
+    fn cleanup_all(&self, containers: Vec<String>) -> Future<'_, ()> {
+        Box::pin(async move {
+            self.0.clear_containers(&containers);
+            Ok(())
+        })
+    }
+
+    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
+        Box::pin(recv::recv_tensor(self.0.clone(), request))
+    }
+}
+
+impl Worker {
+    /// This worker, as others reach it.
+    pub fn client(self: &Arc<Self>) -> Arc<dyn WorkerClient> {
+        Arc::new(Near(self.clone()))
+    }
+}
+
+/// For a task that is alone.
+pub struct NoPeers;
+
+impl Peers for NoPeers {
+    fn connect(&self, task: &Task, _: &str) -> Result<Arc<dyn WorkerClient>> {
+        Err(unavailable!("{task} cannot be reached from a local session"))
+    }
+
+    fn spawn(&self, work: std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>>) {
+        use futures_util::FutureExt;
+        // Nothing in a local session waits for anybody, so the work is done at the first poll.
+        let _ = work.now_or_never();
+    }
+
+    fn sleep(&self, _: std::time::Duration) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
+        Box::pin(std::future::pending())
+    }
+}

@@ -1,0 +1,170 @@
+//! Steps in progress: where their tensors wait, and how those of other tasks are fetched.
+
+use crate::api::RecvTensor;
+use crate::worker::Worker;
+use crate::{ClusterSpec, Task};
+use exec::LocalRendezvous;
+use graph::DeviceSpec;
+use op::{Received, Rendezvous};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use status::{Error, Result, aborted, invalid};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tensor::Tensor;
+
+/// How many finished steps are remembered, so that late callers get an answer.
+const REMEMBERED: usize = 4096;
+
+/// The rendezvous of every step that somebody has mentioned and nobody has ended.
+#[derive(Default)]
+pub(crate) struct Steps {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    running: FxHashMap<u64, Arc<LocalRendezvous>>,
+    ended: VecDeque<u64>,
+}
+
+impl Steps {
+    /// The rendezvous of a step; tensors may be asked for before the step is started here.
+    pub fn rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
+        let mut inner = self.inner.lock();
+        if let Some(rendezvous) = inner.running.get(&step_id) {
+            return Ok(rendezvous.clone());
+        }
+        if inner.ended.contains(&step_id) {
+            return Err(aborted!("Step {step_id} has ended on this task"));
+        }
+        Ok(inner.running.entry(step_id).or_default().clone())
+    }
+
+    /// Ends a step: whoever still waits for its tensors gets an error.
+    pub fn forget(&self, step_id: u64) {
+        let rendezvous = {
+            let mut inner = self.inner.lock();
+            if inner.ended.len() == REMEMBERED {
+                inner.ended.pop_front();
+            }
+            inner.ended.push_back(step_id);
+            inner.running.remove(&step_id)
+        };
+        if let Some(rendezvous) = rendezvous {
+            rendezvous.abort(aborted!("Step {step_id} has ended").derived());
+        }
+    }
+
+    pub fn abort_all(&self, error: &Error) {
+        let running: Vec<_> = self.inner.lock().running.values().cloned().collect();
+        running.iter().for_each(|rendezvous| rendezvous.abort(error.clone()));
+    }
+}
+
+impl Worker {
+    pub(crate) fn step_rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
+        self.steps.rendezvous(step_id)
+    }
+}
+
+/// Answers another task: waits for a tensor that a step here sends.
+pub(crate) async fn recv_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<(Tensor, bool)> {
+    let key = Key::parse(&request.key)?;
+    let local = worker.devices.iter().find(|device| is_same_local(&device.name, key.send_device));
+    let device = local.ok_or_else(|| invalid!("{} has no device {}", worker.name, key.send_device))?;
+    if device.incarnation != key.incarnation {
+        return Err(aborted!(
+            "RecvTensor expects a different device incarnation: {} vs. {}. Your worker job (\"{}\") was probably \
+             restarted. Check your worker job for the reason why it was restarted.",
+            key.incarnation,
+            device.incarnation,
+            worker.name
+        ));
+    }
+    let rendezvous = worker.steps.rendezvous(request.step_id)?;
+    let (answer, wait) = futures_channel::oneshot::channel();
+    rendezvous.recv(&request.key, Box::new(move |received| drop(answer.send(received))));
+    wait.await.unwrap_or_else(|_| Err(aborted!("Step {} has ended", request.step_id)))
+}
+
+/// Whether two device names mean the same device of one task.
+fn is_same_local(own: &str, asked: &str) -> bool {
+    let local = |name: &str| DeviceSpec::parse(name).ok().map(|spec| (spec.kind, spec.id));
+    own == asked || local(own) == local(asked)
+}
+
+/// The rendezvous of a step as its executor sees it: keys of other tasks are fetched from there.
+pub(crate) struct StepRendezvous {
+    pub local: Arc<LocalRendezvous>,
+    pub worker: Arc<Worker>,
+    pub cluster: ClusterSpec,
+    pub step_id: u64,
+    pub own: Task,
+}
+
+impl Rendezvous for StepRendezvous {
+    fn send(&self, key: &str, tensor: Tensor, dead: bool) -> Result<()> {
+        self.local.send(key, tensor, dead)
+    }
+
+    fn recv(&self, key: &str, done: Box<dyn FnOnce(Result<Received>) + Send>) {
+        match self.far(key) {
+            Ok(None) => self.local.recv(key, done),
+            Ok(Some(task)) => self.fetch(task, key, done),
+            Err(error) => done(Err(error)),
+        }
+    }
+
+    fn abort(&self, error: Error) {
+        self.local.abort(error);
+    }
+}
+
+impl StepRendezvous {
+    /// The task that sends this key, if it is not this one.
+    fn far(&self, key: &str) -> Result<Option<Task>> {
+        let parsed = Key::parse(key)?;
+        if parsed.send_device.starts_with(&format!("{}/", self.own)) {
+            return Ok(None);
+        }
+        let spec = DeviceSpec::parse(parsed.send_device)?;
+        let task = Task::of_device(&spec).ok_or_else(|| invalid!("Invalid  rendezvous key: {key}"))?;
+        Ok((task != self.own).then_some(task))
+    }
+
+    /// Asks the other task. The answer passes through the local rendezvous, so that an abort ends the wait.
+    fn fetch(&self, task: Task, key: &str, done: Box<dyn FnOnce(Result<Received>) + Send>) {
+        let link = match self.worker.link(&self.cluster, &task) {
+            Ok(link) => link,
+            Err(error) => return done(Err(error)),
+        };
+        self.local.recv(key, done);
+        let (local, request) = (self.local.clone(), RecvTensor { step_id: self.step_id, key: key.to_string() });
+        self.worker.peers.spawn(Box::pin(async move {
+            match link.recv_tensor(request.clone()).await {
+                Ok((tensor, dead)) => drop(local.send(&request.key, tensor, dead)),
+                Err(error) => local.abort(error),
+            }
+        }));
+    }
+}
+
+/// A rendezvous key in its parts.
+struct Key<'a> {
+    send_device: &'a str,
+    incarnation: u64,
+}
+
+impl Key<'_> {
+    fn parse(text: &str) -> Result<Key<'_>> {
+        let bad = || invalid!("Invalid  rendezvous key: {text}");
+        let parts: Vec<&str> = text.split(';').collect();
+        match parts[..] {
+            [send_device, incarnation, _, _, frame] if !frame.is_empty() => {
+                Ok(Key { send_device, incarnation: u64::from_str_radix(incarnation, 16).map_err(|_| bad())? })
+            }
+            _ => Err(bad()),
+        }
+    }
+}

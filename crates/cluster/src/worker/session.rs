@@ -1,0 +1,95 @@
+//! A session at a worker: its graphs, its kernels with state, its view of the cluster.
+
+use crate::api::{CreateWorkerSession, RegisterGraph};
+use crate::worker::step::Partials;
+use crate::worker::{LocalDevice, Worker};
+use crate::{ClusterSpec, Task};
+use exec::{Devices, Kernels, Library, Program, compile};
+use graph::{DeviceSpec, FlatGraph};
+use op::Resources;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use status::{Result, aborted, invalid};
+use std::sync::Arc;
+
+pub(crate) struct WorkerSession {
+    pub master_task: String,
+    pub master_incarnation: i64,
+    pub cluster: Option<(ClusterSpec, Task)>,
+    kernels: Arc<Kernels>,
+    devices: Arc<SessionDevices>,
+    differentiate: Option<Arc<exec::Differentiate>>,
+    graphs: Mutex<FxHashMap<String, Arc<Registered>>>,
+    next: std::sync::atomic::AtomicU64,
+    pub partials: Partials,
+}
+
+/// A graph ready to run. It keeps the functions its kernels call alive.
+pub(crate) struct Registered {
+    pub program: Arc<Program>,
+    _library: Arc<Library>,
+}
+
+impl WorkerSession {
+    pub fn new(worker: &Arc<Worker>, request: &CreateWorkerSession) -> Arc<WorkerSession> {
+        let mut devices = worker.devices.clone();
+        if request.isolate_state {
+            for device in &mut devices {
+                device.resources = Arc::new(Resources::new(&worker.task.job));
+            }
+        }
+        Arc::new(WorkerSession {
+            master_task: request.master_task.clone(),
+            master_incarnation: request.master_incarnation,
+            cluster: request.cluster.clone(),
+            kernels: Arc::new(Kernels::new(worker.registry.clone())),
+            devices: Arc::new(SessionDevices { devices }),
+            differentiate: worker.differentiate.clone(),
+            graphs: Mutex::default(),
+            next: Default::default(),
+            partials: Partials::default(),
+        })
+    }
+
+    /// The session of masters that announce none.
+    pub fn shared(worker: &Arc<Worker>) -> Arc<WorkerSession> {
+        WorkerSession::new(worker, &CreateWorkerSession::default())
+    }
+
+    pub fn register(&self, request: &RegisterGraph) -> Result<String> {
+        let flat = FlatGraph::new(&request.graph, self.kernels.registry().as_ref())?;
+        for node in &flat.nodes {
+            if node.def.device.is_empty() {
+                return Err(invalid!("Node '{}' is missing a device specification", node.def.name));
+            }
+        }
+        let devices = self.devices.clone();
+        let library = Library::new(flat.library.clone(), devices, self.kernels.clone(), self.differentiate.clone());
+        let program = Arc::new(compile(&flat, &self.kernels, &library, "")?);
+        let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let handle = format!("{number:016x}");
+        self.graphs.lock().insert(handle.clone(), Arc::new(Registered { program, _library: library }));
+        Ok(handle)
+    }
+
+    pub fn graph(&self, handle: &str) -> Result<Arc<Registered>> {
+        self.graphs.lock().get(handle).cloned().ok_or_else(|| aborted!("Graph handle is not found: {handle}"))
+    }
+}
+
+struct SessionDevices {
+    devices: Vec<LocalDevice>,
+}
+
+impl Devices for SessionDevices {
+    fn device(&self, name: &str) -> Result<(String, Arc<Resources>)> {
+        let found = self.devices.iter().find(|device| device.name == name).or_else(|| {
+            let wanted = DeviceSpec::parse(name).ok()?;
+            // Functions name devices as their author saw them; only the local part counts here.
+            let local = DeviceSpec { kind: wanted.kind, id: wanted.id, ..DeviceSpec::default() };
+            self.devices.iter().find(|device| DeviceSpec::parse(&device.name).is_ok_and(|spec| spec.matches(&local)))
+        });
+        let device = found.or(self.devices.first()).ok_or_else(|| invalid!("no device {name} here"))?;
+        Ok((device.name.clone(), device.resources.clone()))
+    }
+}

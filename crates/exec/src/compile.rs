@@ -1,0 +1,221 @@
+//! Making a graph ready to run: frames found, edges laid out, kernels made.
+
+use crate::program::{FrameInfo, Kind, Node, OutEdge, Program};
+use crate::{Kernels, Library};
+use graph::{AttrValue, FlatGraph, FlatNode, NodeId, Signatures};
+use op::{Flow, Resources, Run, Setup};
+use rustc_hash::FxHashMap;
+use status::{Result, invalid};
+use std::sync::Arc;
+
+/// The devices of a task.
+pub trait Devices: Send + Sync {
+    /// Full name and resources of the device a node asks for.
+    fn device(&self, name: &str) -> Result<(String, Arc<Resources>)>;
+}
+
+/// Makes a graph ready to run. `path` tells apart state of nodes with equal names in different functions.
+pub fn compile(graph: &FlatGraph, kernels: &Kernels, library: &Arc<Library>, path: &str) -> Result<Program> {
+    let frames = find_frames(graph)?;
+    let mut program = Program {
+        nodes: Vec::with_capacity(graph.nodes.len()),
+        edges: Vec::new(),
+        control_edges: Vec::new(),
+        frames: frames.infos,
+        results: 0,
+    };
+    for (id, flat) in graph.nodes.iter().enumerate() {
+        let node = make_node(flat, frames.of[id], &mut program, kernels, library, path)
+            .map_err(|error| error.at_node(&flat.def.name))?;
+        program.nodes.push(node);
+    }
+    lay_edges(graph, &mut program);
+    for (id, flat) in graph.nodes.iter().enumerate() {
+        if flat.inputs.is_empty() && flat.controls.is_empty() {
+            let frame = program.nodes[id].frame as usize;
+            program.frames[frame].roots.push(id as u32);
+        }
+    }
+    Ok(program)
+}
+
+fn make_node(
+    flat: &FlatNode,
+    frame: u32,
+    program: &mut Program,
+    kernels: &Kernels,
+    library: &Arc<Library>,
+    path: &str,
+) -> Result<Node> {
+    let def = &flat.def;
+    let (device, resources) = library.devices().device(&def.device)?;
+    let function = library.functions().functions.get(&def.op);
+    let registry = kernels.registry();
+    let signature =
+        function.map(|function| &function.signature).or_else(|| Signatures::signature(&**registry, &def.op));
+    let signature = signature.ok_or_else(|| status::not_found!("Op type not registered '{}'", def.op))?;
+    let types = (&flat.input_types[..], &flat.output_types[..]);
+    let setup = Setup::new(def, signature, types, &device, &resources, &**library);
+    let kernel = match function {
+        Some(_) => Arc::new(library.call_kernel(&setup)?),
+        None => kernels.kernel(&setup, path, signature.stateful)?,
+    };
+    let info = &mut program.frames[frame as usize];
+    let (local, first_slot) = (info.nodes.len() as u32, info.slots);
+    info.nodes.push(program.nodes.len() as u32);
+    info.slots += flat.inputs.len() as u32;
+    let refs = flat.input_types.iter().take(64).enumerate();
+    let kind = kind_of(&kernel.run);
+    if let Run::Flow(Flow::Ret(index)) = &kernel.run {
+        program.results = program.results.max(index + 1);
+    }
+    Ok(Node {
+        name: def.name.as_str().into(),
+        op: def.op.as_str().into(),
+        frame,
+        local,
+        first_slot,
+        inputs: flat.inputs.len() as u32,
+        controls: flat.controls.len() as u32,
+        refs: refs.fold(0, |bits, (i, dtype)| bits | u64::from(dtype.is_ref()) << i),
+        may_be_uninitialized: signature.allows_uninitialized_input
+            || kind != Kind::Ordinary
+            || is_ref_flow(&kernel.run),
+        outputs: vec![0; flat.output_types.len() + 1],
+        control_outputs: (0, 0),
+        kind,
+        kernel,
+    })
+}
+
+fn kind_of(run: &Run) -> Kind {
+    match run {
+        Run::Flow(Flow::Merge) => Kind::Merge,
+        Run::Flow(Flow::Enter { .. }) => Kind::Enter,
+        Run::Flow(Flow::Exit) => Kind::Exit,
+        Run::Flow(Flow::NextIteration) => Kind::NextIteration,
+        Run::Flow(Flow::ControlTrigger | Flow::Send(_) | Flow::Recv(_)) => Kind::SeesDead,
+        _ => Kind::Ordinary,
+    }
+}
+
+fn is_ref_flow(run: &Run) -> bool {
+    matches!(run, Run::Flow(Flow::Switch | Flow::SwitchN(_) | Flow::Identity))
+}
+
+/// Fills in who consumes what.
+fn lay_edges(graph: &FlatGraph, program: &mut Program) {
+    let mut data: Vec<Vec<(u32, OutEdge)>> = vec![Vec::new(); graph.nodes.len()];
+    let mut control: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
+    for (id, flat) in graph.nodes.iter().enumerate() {
+        let first = program.nodes[id].first_slot;
+        for (place, edge) in flat.inputs.iter().enumerate() {
+            let out = OutEdge { node: id as u32, slot: first + place as u32 };
+            data[edge.node as usize].push((edge.index, out));
+        }
+        for &source in &flat.controls {
+            control[source as usize].push(id as u32);
+        }
+    }
+    for (id, (mut consumers, controls)) in data.into_iter().zip(control).enumerate() {
+        consumers.sort_by_key(|(index, _)| *index);
+        let node = &mut program.nodes[id];
+        let outputs = node.outputs.len() - 1;
+        let mut next = 0;
+        for index in 0..outputs {
+            node.outputs[index] = program.edges.len() as u32;
+            while next < consumers.len() && consumers[next].0 as usize == index {
+                program.edges.push(consumers[next].1);
+                next += 1;
+            }
+        }
+        node.outputs[outputs] = program.edges.len() as u32;
+        let first = program.control_edges.len() as u32;
+        program.control_edges.extend(controls);
+        node.control_outputs = (first, program.control_edges.len() as u32);
+    }
+}
+
+struct Frames {
+    infos: Vec<FrameInfo>,
+    /// The frame of each node.
+    of: Vec<u32>,
+}
+
+/// Follows edges from the roots: Enter leads into a frame, Exit out of it.
+fn find_frames(graph: &FlatGraph) -> Result<Frames> {
+    let mut infos = vec![FrameInfo { parallel: 1, ..FrameInfo::default() }];
+    let count = graph.nodes.len();
+    let has_loops = graph.nodes.iter().any(|node| is_enter(&node.def.op));
+    if !has_loops {
+        return Ok(Frames { infos, of: vec![0; count] });
+    }
+    let mut consumers: Vec<Vec<NodeId>> = vec![Vec::new(); count];
+    for (id, node) in graph.nodes.iter().enumerate() {
+        for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
+            consumers[source as usize].push(id as NodeId);
+        }
+    }
+    let mut of: Vec<Option<u32>> = vec![None; count];
+    let mut by_name: FxHashMap<(u32, String), u32> = FxHashMap::default();
+    let roots = (0..count).filter(|&id| graph.nodes[id].inputs.is_empty() && graph.nodes[id].controls.is_empty());
+    let mut queue: Vec<usize> = roots.collect();
+    for &root in &queue {
+        of[root] = Some(0);
+    }
+    while let Some(id) = queue.pop() {
+        let node = &graph.nodes[id];
+        let own = of[id].unwrap_or(0);
+        let inner = match node.def.op.as_str() {
+            op if is_enter(op) => enter_frame(node, own, &mut infos, &mut by_name)?,
+            "Exit" | "RefExit" => infos[own as usize].parent,
+            _ => own,
+        };
+        for &consumer in &consumers[id] {
+            match of[consumer as usize] {
+                None => {
+                    of[consumer as usize] = Some(inner);
+                    queue.push(consumer as usize);
+                }
+                Some(known) if known != inner => return Err(mixed_frames(graph, consumer, &infos, known, inner)),
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(Frames { infos, of: of.into_iter().map(|frame| frame.unwrap_or(0)).collect() })
+}
+
+fn is_enter(op: &str) -> bool {
+    op == "Enter" || op == "RefEnter"
+}
+
+fn enter_frame(
+    node: &FlatNode,
+    parent: u32,
+    infos: &mut Vec<FrameInfo>,
+    by_name: &mut FxHashMap<(u32, String), u32>,
+) -> Result<u32> {
+    let Some(AttrValue::String(name)) = node.def.attrs.get("frame_name") else {
+        return Err(invalid!("Enter without a frame name").at_node(&node.def.name));
+    };
+    let name = String::from_utf8_lossy(name).into_owned();
+    let parallel = match node.def.attrs.get("parallel_iterations") {
+        Some(AttrValue::Int(count)) => (*count).max(1) as usize,
+        _ => 10,
+    };
+    let frame = *by_name.entry((parent, name.clone())).or_insert_with(|| {
+        infos.push(FrameInfo { name, parent, parallel, ..FrameInfo::default() });
+        infos.len() as u32 - 1
+    });
+    infos[frame as usize].enters += 1;
+    Ok(frame)
+}
+
+fn mixed_frames(graph: &FlatGraph, consumer: NodeId, infos: &[FrameInfo], known: u32, found: u32) -> status::Error {
+    invalid!(
+        "The node '{}' has inputs from different frames. The input is in frame '{}', another in frame '{}'",
+        graph.nodes[consumer as usize].def.name,
+        infos[found as usize].name,
+        infos[known as usize].name
+    )
+}

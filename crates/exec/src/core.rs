@@ -1,0 +1,343 @@
+//! What is ready, what waits, what is dead: the state of one run of a program, as plain data.
+//!
+//! Whoever holds it moves it on; it knows no threads and runs no kernel.
+
+use crate::frame::{Frame, Iteration, frame_key};
+use crate::program::{Kind, Program};
+use op::{Flow, Inputs, Run, Value};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A node whose inputs are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub node: u32,
+    pub frame: u32,
+    pub iteration: u64,
+    /// Some input is dead: it must not run.
+    pub dead: bool,
+}
+
+/// Outputs of a node; none where dead.
+pub(crate) type Produced = SmallVec<[Option<Value>; 2]>;
+
+/// The state of one run.
+pub(crate) struct Core {
+    program: Arc<Program>,
+    frames: Vec<Option<Frame>>,
+    free: Vec<u32>,
+    children: FxHashMap<(u32, u64, u32), u32>,
+    /// Nodes that can run now.
+    pub ready: Vec<Ready>,
+    /// Nodes that are ready or running.
+    pub outstanding: usize,
+    /// Arguments, if this is a function.
+    pub args: Vec<Option<Value>>,
+    /// Results, if this is a function.
+    pub results: Vec<Option<Value>>,
+}
+
+impl Core {
+    /// A run that has not begun, with everything ready that waits for nothing.
+    pub fn new(program: Arc<Program>, args: Vec<Option<Value>>) -> Core {
+        let mut core = Core {
+            frames: vec![Some(Frame::new(&program, 0, (0, 0), 0))],
+            free: Vec::new(),
+            children: FxHashMap::default(),
+            ready: Vec::new(),
+            outstanding: 0,
+            args,
+            results: (0..program.results).map(|_| None).collect(),
+            program,
+        };
+        for info in 0..core.program.frames.len() {
+            for place in (0..core.program.frames[info].roots.len()).rev() {
+                let node = core.program.frames[info].roots[place];
+                core.make_ready(node, 0, 0, false);
+            }
+        }
+        core
+    }
+
+    /// The frame of a ready node, as it stands in keys.
+    pub fn key(&self, ready: &Ready) -> u64 {
+        self.frames[ready.frame as usize].as_ref().map_or(0, |frame| frame.key)
+    }
+
+    /// Takes the inputs of a ready node; those of a Merge that never came are left out.
+    pub fn take_inputs(&mut self, ready: &Ready) -> SmallVec<[Option<Value>; 4]> {
+        let node = &self.program.nodes[ready.node as usize];
+        let (first, count) = (node.first_slot as usize, node.inputs as usize);
+        let slots = &mut self.frame(ready.frame).iteration(ready.iteration).slots[first..first + count];
+        slots.iter_mut().map(Option::take).collect()
+    }
+
+    /// How many elements the inputs of a ready node have.
+    pub fn input_elements(&mut self, ready: &Ready) -> usize {
+        let node = &self.program.nodes[ready.node as usize];
+        let (first, count) = (node.first_slot as usize, node.inputs as usize);
+        let slots = &self.frame(ready.frame).iteration(ready.iteration).slots[first..first + count];
+        let elements = |value: &Value| match value {
+            Value::Tensor(tensor) => tensor.elements(),
+            Value::Ref(variable) => variable.lock().as_ref().map_or(0, |tensor| tensor.elements()),
+        };
+        slots.iter().flatten().map(elements).sum()
+    }
+
+    /// A node has run: passes its outputs on.
+    pub fn complete(&mut self, ready: Ready, produced: Produced) {
+        let program = self.program.clone();
+        let node = &program.nodes[ready.node as usize];
+        match node.kind {
+            Kind::Enter => self.enter(&program, ready, produced),
+            Kind::Exit => self.exit(&program, ready, produced),
+            Kind::NextIteration => self.next_iteration(&program, ready, produced),
+            _ => self.deliver(&program, ready.node, (ready.frame, ready.iteration), produced, ready.dead),
+        }
+        self.outstanding -= 1;
+        self.frame(ready.frame).iteration(ready.iteration).ops -= 1;
+        if program.frames.len() > 1 {
+            self.tidy(&program, ready.frame);
+        }
+    }
+
+    fn enter(&mut self, program: &Program, ready: Ready, mut produced: Produced) {
+        let Run::Flow(Flow::Enter { frame: name, constant, .. }) = &program.nodes[ready.node as usize].kernel.run
+        else {
+            return;
+        };
+        let child = self.child(program, ready, name);
+        let value = produced.pop().flatten();
+        if *constant {
+            let frame = self.frame(child);
+            frame.constants.push((ready.node, value.clone()));
+            for iteration in frame.first..frame.next() {
+                self.deliver_one(program, ready.node, (child, iteration), value.clone());
+            }
+        } else {
+            self.deliver_one(program, ready.node, (child, 0), value);
+        }
+        self.frame(child).pending_enters -= 1;
+        self.tidy(program, child);
+    }
+
+    /// The frame that an Enter leads into, made if it is the first to arrive.
+    fn child(&mut self, program: &Program, ready: Ready, name: &str) -> u32 {
+        let own = self.frame(ready.frame);
+        let (own_info, own_key) = (own.info, own.key);
+        let is_it = |info: &crate::program::FrameInfo| info.parent == own_info && info.name == name;
+        // The root frame is its own parent, so it must not be found as a child of itself.
+        let place = program.frames.iter().skip(1).position(is_it).map_or(0, |place| place + 1);
+        let info = place as u32;
+        let at = (ready.frame, ready.iteration, info);
+        if let Some(&child) = self.children.get(&at) {
+            return child;
+        }
+        let key = frame_key(own_key, ready.iteration, name);
+        let frame = Some(Frame::new(program, info, (ready.frame, ready.iteration), key));
+        let child = match self.free.pop() {
+            Some(place) => {
+                self.frames[place as usize] = frame;
+                place
+            }
+            None => {
+                self.frames.push(frame);
+                self.frames.len() as u32 - 1
+            }
+        };
+        self.children.insert(at, child);
+        self.frame(ready.frame).iteration(ready.iteration).frames += 1;
+        child
+    }
+
+    fn exit(&mut self, program: &Program, ready: Ready, mut produced: Produced) {
+        let frame = self.frame(ready.frame);
+        if ready.dead {
+            if !frame.dead_exits.contains(&ready.node) {
+                frame.dead_exits.push(ready.node);
+            }
+            return;
+        }
+        frame.live_exits.push(ready.node);
+        let parent = frame.parent;
+        self.deliver_one(program, ready.node, parent, produced.pop().flatten());
+    }
+
+    fn next_iteration(&mut self, program: &Program, ready: Ready, mut produced: Produced) {
+        if ready.dead {
+            return;
+        }
+        let value = produced.pop().flatten();
+        let frame = self.frame(ready.frame);
+        let next = ready.iteration + 1;
+        if next == frame.next() {
+            if frame.iterations.len() >= program.frames[frame.info as usize].parallel {
+                frame.queued.push((ready.node, value));
+                return;
+            }
+            self.begin_iteration(program, ready.frame);
+        }
+        self.deliver_one(program, ready.node, (ready.frame, next), value);
+    }
+
+    /// Starts the next iteration of a frame and hands it the constants.
+    fn begin_iteration(&mut self, program: &Program, frame_id: u32) {
+        let frame = self.frame(frame_id);
+        let info = &program.frames[frame.info as usize];
+        frame.iterations.push_back(Iteration::new(program, info));
+        let (number, constants) = (frame.next() - 1, frame.constants.clone());
+        for (node, value) in constants {
+            self.deliver_one(program, node, (frame_id, number), value);
+        }
+    }
+
+    /// Removes iterations that are over, oldest first, and the frame with the last of them.
+    fn tidy(&mut self, program: &Program, frame_id: u32) {
+        if frame_id == 0 {
+            return;
+        }
+        loop {
+            let Some(frame) = self.frames[frame_id as usize].as_mut() else { return };
+            let Some(oldest) = frame.iterations.front() else { return };
+            let enters_missing = frame.first == 0 && frame.pending_enters > 0;
+            if oldest.ops > 0 || oldest.frames > 0 || enters_missing {
+                return;
+            }
+            // The next iteration begins before the last one ends, or the frame would look finished.
+            if !frame.queued.is_empty() {
+                let queued = std::mem::take(&mut frame.queued);
+                let next = frame.next();
+                self.begin_iteration(program, frame_id);
+                for (node, value) in queued {
+                    self.deliver_one(program, node, (frame_id, next), value);
+                }
+            }
+            let frame = self.frame(frame_id);
+            frame.iterations.pop_front();
+            frame.first += 1;
+            if frame.iterations.is_empty() {
+                return self.end_frame(program, frame_id);
+            }
+        }
+    }
+
+    /// A frame is over: exits that never passed a value on pass death on.
+    fn end_frame(&mut self, program: &Program, frame_id: u32) {
+        let Some(frame) = self.frames[frame_id as usize].take() else { return };
+        self.free.push(frame_id);
+        self.children.remove(&(frame.parent.0, frame.parent.1, frame.info));
+        for exit in frame.dead_exits.iter().filter(|exit| !frame.live_exits.contains(exit)) {
+            self.deliver(program, *exit, frame.parent, Produced::new(), true);
+        }
+        self.frame(frame.parent.0).iteration(frame.parent.1).frames -= 1;
+        self.tidy(program, frame.parent.0);
+    }
+
+    fn deliver_one(&mut self, program: &Program, node: u32, to: (u32, u64), value: Option<Value>) {
+        let dead = value.is_none();
+        self.deliver(program, node, to, smallvec::smallvec![value], dead);
+    }
+
+    /// Hands outputs to their consumers in a frame and iteration.
+    fn deliver(&mut self, program: &Program, id: u32, to: (u32, u64), mut produced: Produced, dead: bool) {
+        let node = &program.nodes[id as usize];
+        let from_enter = node.kind == Kind::Enter;
+        for index in 0..node.outputs.len() - 1 {
+            let value = produced.get_mut(index).and_then(Option::take);
+            let edges = &program.edges[node.outputs[index] as usize..node.outputs[index + 1] as usize];
+            let Some((last, others)) = edges.split_last() else { continue };
+            for edge in others {
+                self.arrive(program, edge.node, to, Some(edge.slot), value.clone(), from_enter);
+            }
+            self.arrive(program, last.node, to, Some(last.slot), value, from_enter);
+        }
+        let (first, end) = node.control_outputs;
+        for &consumer in &program.control_edges[first as usize..end as usize] {
+            self.arrive_control(program, consumer, to, dead);
+        }
+    }
+
+    /// A data input arrives, dead if it has no value.
+    #[inline]
+    fn arrive(
+        &mut self,
+        program: &Program,
+        id: u32,
+        to: (u32, u64),
+        slot: Option<u32>,
+        value: Option<Value>,
+        enter: bool,
+    ) {
+        let node = &program.nodes[id as usize];
+        let dead = value.is_none();
+        let iteration = self.frame(to.0).iteration(to.1);
+        let state = &mut iteration.states[node.local as usize];
+        if node.kind == Kind::Merge {
+            if state.fired {
+                return;
+            }
+            if dead {
+                state.dead += 1;
+                if enter {
+                    state.dead = state.dead.max(node.inputs);
+                }
+            } else {
+                state.live = true;
+            }
+        } else {
+            state.pending -= 1;
+            state.dead |= u32::from(dead);
+        }
+        let fires = fires(node.kind, node.inputs, state);
+        if let (Some(slot), Some(value)) = (slot, value) {
+            iteration.slots[slot as usize] = Some(value);
+        }
+        if let Some(dead) = fires {
+            self.make_ready(id, to.0, to.1, dead);
+        }
+    }
+
+    fn arrive_control(&mut self, program: &Program, id: u32, to: (u32, u64), dead: bool) {
+        let node = &program.nodes[id as usize];
+        let state = &mut self.frame(to.0).iteration(to.1).states[node.local as usize];
+        state.pending -= 1;
+        if node.kind != Kind::Merge {
+            state.dead |= u32::from(dead);
+        }
+        if let Some(dead) = fires(node.kind, node.inputs, state) {
+            self.make_ready(id, to.0, to.1, dead);
+        }
+    }
+
+    fn make_ready(&mut self, node: u32, frame: u32, iteration: u64, dead: bool) {
+        self.outstanding += 1;
+        self.frame(frame).iteration(iteration).ops += 1;
+        self.ready.push(Ready { node, frame, iteration, dead });
+    }
+
+    fn frame(&mut self, id: u32) -> &mut Frame {
+        self.frames[id as usize].as_mut().expect("a frame lives while its ops do")
+    }
+}
+
+/// Whether a node is ready, and if so whether it is dead.
+#[inline]
+fn fires(kind: Kind, inputs: u32, state: &mut crate::frame::State) -> Option<bool> {
+    if state.fired || state.pending > 0 {
+        return None;
+    }
+    let dead = match kind {
+        Kind::Merge if state.live => false,
+        Kind::Merge if state.dead >= inputs => true,
+        Kind::Merge => return None,
+        _ => state.dead > 0,
+    };
+    state.fired = true;
+    Some(dead)
+}
+
+/// Inputs of a kernel: all of them are there.
+pub(crate) fn kernel_inputs(values: SmallVec<[Option<Value>; 4]>) -> Inputs {
+    values.into_iter().flatten().collect()
+}

@@ -1,0 +1,426 @@
+//! Running a program: ready nodes are run until none is left.
+//!
+//! The state (`Core`) belongs to one thread at a time, the combiner. Whoever finishes an op puts the
+//! outcome into the inbox; the one who finds the inbox empty becomes the combiner and moves the state
+//! on, running light ops on the spot. So a ready op meets no lock that somebody else could hold, and a
+//! thread that brings an outcome never waits for another.
+
+use crate::core::{Core, Produced, Ready, kernel_inputs};
+use crate::program::{Kind, Node, Program};
+use crate::{NodeStats, Stats};
+use crossbeam_queue::SegQueue;
+use op::{Cost, Ctx, Flow, Inputs, Outputs, Run, StepEnv, Value};
+use parking_lot::Mutex;
+use smallvec::{SmallVec, smallvec};
+use status::{Error, Result, internal};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tensor::{DType, Shape, Tensor};
+
+/// Called once, when nothing of the run is left: with the results of a function, or the first error.
+pub type Finish = Box<dyn FnOnce(Result<Vec<Option<Value>>>) + Send>;
+
+/// Ops whose inputs have together fewer elements than this run on the spot.
+const LIGHT: usize = 8192;
+
+/// What a run needs besides its program.
+pub struct RunOptions {
+    /// What its kernels share.
+    pub env: Arc<StepEnv>,
+    /// Arguments, if it is a function.
+    pub args: Vec<Option<Value>>,
+    /// Where to note when nodes ran.
+    pub stats: Option<Arc<Stats>>,
+}
+
+/// Runs a program. Light ops run before this returns; heavy ones on the threads of the step.
+pub fn run(program: Arc<Program>, options: RunOptions, finish: Finish) {
+    let core = Core::new(program.clone(), options.args);
+    let active = Arc::new(Active {
+        program,
+        env: options.env,
+        stats: options.stats,
+        core: Mutex::new((core, None)),
+        inbox: SegQueue::new(),
+        waiting: AtomicUsize::new(0),
+        finish: Mutex::new(Some(finish)),
+    });
+    active.drive(Message::Start, false);
+}
+
+/// One run.
+struct Active {
+    program: Arc<Program>,
+    env: Arc<StepEnv>,
+    stats: Option<Arc<Stats>>,
+    /// The state and the first error; only the combiner touches it.
+    core: Mutex<(Core, Option<Error>)>,
+    inbox: SegQueue<Message>,
+    /// Messages that no combiner has dealt with.
+    waiting: AtomicUsize,
+    finish: Mutex<Option<Finish>>,
+}
+
+enum Message {
+    Start,
+    Done(Ready, Result<Produced>),
+}
+
+/// An op to run, with its inputs.
+struct Work {
+    ready: Ready,
+    key: u64,
+    inputs: SmallVec<[Option<Value>; 4]>,
+    scheduled: u64,
+}
+
+impl Active {
+    /// Delivers a message and moves the run on for as long as there is something for this thread to do.
+    /// `home` says that this is a thread for heavy ops.
+    fn drive(self: &Arc<Self>, message: Message, home: bool) {
+        let mut message = message;
+        loop {
+            self.inbox.push(message);
+            if self.waiting.fetch_add(1, Ordering::AcqRel) > 0 {
+                return;
+            }
+            match self.combine(home) {
+                Some(work) => message = self.execute(work),
+                None => return,
+            }
+        }
+    }
+
+    /// Deals with messages until there are none. Gives back a heavy op that this thread should run.
+    fn combine(self: &Arc<Self>, home: bool) -> Option<Work> {
+        let mut own = None;
+        let mut taken = 0;
+        let finished = {
+            let mut guard = self.core.lock();
+            let (core, error) = &mut *guard;
+            loop {
+                while let Some(message) = self.inbox.pop() {
+                    taken += 1;
+                    self.receive(core, error, message);
+                }
+                while let Some(ready) = core.ready.pop() {
+                    self.dispatch(core, error, ready, home, &mut own);
+                }
+                if !self.inbox.is_empty() {
+                    continue;
+                }
+                if core.outstanding == 0 {
+                    break Some(match error.take() {
+                        Some(error) => Err(error),
+                        None => Ok(std::mem::take(&mut core.results)),
+                    });
+                }
+                if self.waiting.fetch_sub(taken, Ordering::AcqRel) == taken {
+                    break None;
+                }
+                taken = 0;
+            }
+        };
+        if let Some(result) = finished
+            && let Some(finish) = self.finish.lock().take()
+        {
+            finish(result);
+        }
+        own
+    }
+
+    fn receive(&self, core: &mut Core, error: &mut Option<Error>, message: Message) {
+        match message {
+            Message::Start => {}
+            Message::Done(ready, Ok(produced)) => core.complete(ready, produced),
+            Message::Done(ready, Err(found)) => self.fail(core, error, ready, found),
+        }
+    }
+
+    /// The first error stops the run: nothing new starts, and what waits is told.
+    fn fail(&self, core: &mut Core, error: &mut Option<Error>, _: Ready, found: Error) {
+        core.outstanding -= 1;
+        if error.is_none() {
+            *error = Some(found.clone());
+            self.env.rendezvous.abort(found.clone());
+            self.env.cancel.cancel(found);
+        }
+    }
+
+    /// Runs a ready node if it is light or dead, else finds a thread for it.
+    fn dispatch(
+        self: &Arc<Self>,
+        core: &mut Core,
+        error: &mut Option<Error>,
+        ready: Ready,
+        home: bool,
+        own: &mut Option<Work>,
+    ) {
+        if error.is_none() && self.env.cancel.is_cancelled() {
+            *error = self.env.cancel.reason();
+        }
+        if error.is_some() {
+            core.outstanding -= 1;
+            return;
+        }
+        let node = &self.program.nodes[ready.node as usize];
+        if ready.dead && node.kind != Kind::SeesDead {
+            core.take_inputs(&ready);
+            return core.complete(ready, Produced::new());
+        }
+        let heavy = match node.kernel.cost {
+            Cost::Free => false,
+            Cost::ByInput => core.input_elements(&ready) >= LIGHT,
+            Cost::Heavy => true,
+        };
+        let scheduled = self.stats.as_ref().map_or(0, |stats| stats.now());
+        let work = Work { ready, key: core.key(&ready), inputs: core.take_inputs(&ready), scheduled };
+        if !heavy {
+            return self.run_light(core, error, node, work);
+        }
+        if home && own.is_none() && core.ready.is_empty() {
+            *own = Some(work);
+            return;
+        }
+        let active = self.clone();
+        (self.env.spawn)(Box::new(move || {
+            let message = active.execute(work);
+            active.drive(message, true);
+        }));
+    }
+
+    fn run_light(self: &Arc<Self>, core: &mut Core, error: &mut Option<Error>, node: &Node, work: Work) {
+        let ready = work.ready;
+        let outcome = match &node.kernel.run {
+            Run::Flow(flow) => match flow {
+                Flow::Recv(_) | Flow::Send(_) => self.transfer(flow, node, work),
+                Flow::Arg(index) => Some(
+                    core.args
+                        .get_mut(*index)
+                        .and_then(Option::take)
+                        .map(|value| smallvec![Some(value)])
+                        .ok_or_else(|| internal!("argument {index} is missing").at_node(&node.name)),
+                ),
+                Flow::Ret(index) => {
+                    core.results[*index] = work.inputs.into_iter().next().flatten();
+                    Some(Ok(Produced::new()))
+                }
+                flow => Some(run_flow(flow, node, work.inputs)),
+            },
+            Run::Later(_) => self.run_later(node, work),
+            _ => Some(self.run_kernel(node, work)),
+        };
+        match outcome {
+            Some(Ok(produced)) => core.complete(ready, produced),
+            Some(Err(found)) => self.fail(core, error, ready, found),
+            None => {}
+        }
+    }
+
+    /// Runs a heavy op on this thread.
+    fn execute(self: &Arc<Self>, work: Work) -> Message {
+        let node = &self.program.nodes[work.ready.node as usize];
+        let ready = work.ready;
+        Message::Done(ready, self.run_kernel(node, work))
+    }
+
+    fn run_kernel(&self, node: &Node, work: Work) -> Result<Produced> {
+        let start = self.stats.as_ref().map_or(0, |stats| stats.now());
+        let ctx = Ctx { env: &self.env, frame: work.key, iteration: work.ready.iteration };
+        let result = call(node, &ctx, work.inputs);
+        if let Some(stats) = &self.stats {
+            note(stats, node, work.scheduled, start, result.as_ref().ok());
+        }
+        result.map_err(|error| error.at_node(&node.name))
+    }
+
+    fn run_later(self: &Arc<Self>, node: &Node, work: Work) -> Option<Result<Produced>> {
+        let Run::Later(run) = &node.kernel.run else { return None };
+        let inputs = match resolve(node, work.inputs) {
+            Ok(inputs) => inputs,
+            Err(error) => return Some(Err(error.at_node(&node.name))),
+        };
+        let ctx = Ctx { env: &self.env, frame: work.key, iteration: work.ready.iteration };
+        let start = self.stats.as_ref().map_or(0, |stats| stats.now());
+        let (active, ready, scheduled) = (self.clone(), work.ready, work.scheduled);
+        let done = Box::new(move |result: Result<Outputs>| {
+            let node = &active.program.nodes[ready.node as usize];
+            let result = result.map(|outputs| outputs.into_iter().map(Some).collect::<Produced>());
+            if let Some(stats) = &active.stats {
+                note(stats, node, scheduled, start, result.as_ref().ok());
+            }
+            let result = result.map_err(|error| error.at_node(&node.name));
+            active.drive(Message::Done(ready, result), false);
+        });
+        match catch_unwind(AssertUnwindSafe(|| run(&ctx, inputs, done))) {
+            Ok(()) => None,
+            Err(panic) => Some(Err(panicked(node, panic))),
+        }
+    }
+
+    /// Send and Recv run even when dead: the news travels.
+    fn transfer(self: &Arc<Self>, flow: &Flow, node: &Node, work: Work) -> Option<Result<Produced>> {
+        match flow {
+            Flow::Send(transfer) => {
+                let key = transfer.key(work.key, work.ready.iteration);
+                let value = work.inputs.into_iter().next().flatten();
+                let sent = match value {
+                    _ if work.ready.dead => self.env.rendezvous.send(&key, empty(), true),
+                    Some(value) => read(value).and_then(|tensor| self.env.rendezvous.send(&key, tensor, false)),
+                    None => Err(internal!("nothing to send")),
+                };
+                Some(sent.map(|()| Produced::new()).map_err(|error| error.at_node(&node.name)))
+            }
+            Flow::Recv(_) if work.ready.dead => Some(Ok(Produced::new())),
+            Flow::Recv(transfer) => {
+                let key = transfer.key(work.key, work.ready.iteration);
+                let (active, ready, scheduled) = (self.clone(), work.ready, work.scheduled);
+                let start = self.stats.as_ref().map_or(0, |stats| stats.now());
+                let done = move |received: Result<op::Received>| {
+                    let node = &active.program.nodes[ready.node as usize];
+                    let mut ready = ready;
+                    let result = received.map(|(tensor, dead)| {
+                        ready.dead = dead;
+                        if dead { smallvec![None] } else { smallvec![Some(Value::Tensor(tensor))] }
+                    });
+                    if let Some(stats) = &active.stats {
+                        note(stats, node, scheduled, start, result.as_ref().ok());
+                    }
+                    active.drive(Message::Done(ready, result.map_err(|error: Error| error.at_node(&node.name))), false);
+                };
+                self.env.rendezvous.recv(&key, Box::new(done));
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A tensor that nobody looks at.
+fn empty() -> Tensor {
+    Tensor::vector::<f32>(&[])
+}
+
+/// The tensor itself, or the current value of the variable.
+fn read(value: Value) -> Result<Tensor> {
+    match value {
+        Value::Tensor(tensor) => Ok(tensor),
+        Value::Ref(variable) => variable.read(),
+    }
+}
+
+/// Calls a kernel; a panic in it is an error of this step only.
+fn call(node: &Node, ctx: &Ctx<'_>, inputs: SmallVec<[Option<Value>; 4]>) -> Result<Produced> {
+    let one = |tensor| smallvec![Some(Value::Tensor(tensor))];
+    let result = catch_unwind(AssertUnwindSafe(|| match &node.kernel.run {
+        Run::Source(run) => run(ctx).map(one),
+        Run::Unary(run) => {
+            let mut inputs = inputs.into_iter().flatten();
+            let x = inputs.next().ok_or_else(missing).and_then(read)?;
+            run(ctx, x).map(one)
+        }
+        Run::Binary(run) => {
+            let mut inputs = inputs.into_iter().flatten();
+            let x = inputs.next().ok_or_else(missing).and_then(read)?;
+            let y = inputs.next().ok_or_else(missing).and_then(read)?;
+            run(ctx, x, y).map(one)
+        }
+        Run::Many(run) => run(ctx, resolve(node, inputs)?).map(|outputs| outputs.into_iter().map(Some).collect()),
+        Run::Later(_) | Run::Flow(_) => Err(internal!("op {} cannot run here", node.op)),
+    }));
+    result.unwrap_or_else(|panic| Err(panicked(node, panic)))
+}
+
+fn missing() -> Error {
+    internal!("an input is missing")
+}
+
+fn panicked(node: &Node, panic: Box<dyn std::any::Any + Send>) -> Error {
+    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    internal!("the kernel of {} ({}) failed unexpectedly: {text}", node.name, node.op).at_node(&node.name)
+}
+
+/// References stay references where the op wants them; elsewhere the current value is read.
+fn resolve(node: &Node, values: SmallVec<[Option<Value>; 4]>) -> Result<Inputs> {
+    if node.refs == 0 && values.iter().all(|value| matches!(value, Some(Value::Tensor(_)))) {
+        return Ok(kernel_inputs(values));
+    }
+    let mut inputs = Inputs::default();
+    for (index, value) in values.into_iter().flatten().enumerate() {
+        let wanted = index < 64 && node.refs >> index & 1 == 1;
+        inputs.push(match value {
+            Value::Ref(variable) if wanted => {
+                if !node.may_be_uninitialized && !variable.is_initialized() {
+                    return Err(variable.uninitialized());
+                }
+                Value::Ref(variable)
+            }
+            Value::Ref(variable) => Value::Tensor(variable.read()?),
+            tensor => tensor,
+        });
+    }
+    Ok(inputs)
+}
+
+/// The ops whose meaning is ours; values pass through untouched, references too where the op says so.
+fn run_flow(flow: &Flow, node: &Node, inputs: SmallVec<[Option<Value>; 4]>) -> Result<Produced> {
+    let keep = node.refs & 1 == 1;
+    let pass = |value: Value| if keep { Ok(value) } else { read(value).map(Value::Tensor) };
+    let mut inputs = inputs.into_iter();
+    let result = match flow {
+        Flow::Merge => {
+            let first = inputs.enumerate().find_map(|(index, value)| Some((index, value?)));
+            let (index, value) = first.ok_or_else(missing)?;
+            Ok(smallvec![Some(pass(value)?), Some(Value::Tensor(Tensor::scalar(index as i32)))])
+        }
+        Flow::ControlTrigger => Ok(Produced::new()),
+        Flow::Switch => {
+            let value = pass(inputs.next().flatten().ok_or_else(missing)?)?;
+            let chosen = read(inputs.next().flatten().ok_or_else(missing)?)?.to_scalar::<bool>()?;
+            Ok(if chosen { smallvec![None, Some(value)] } else { smallvec![Some(value), None] })
+        }
+        Flow::SwitchN(count) => {
+            let value = pass(inputs.next().flatten().ok_or_else(missing)?)?;
+            let chosen = read(inputs.next().flatten().ok_or_else(missing)?)?.to_scalar::<i32>()?;
+            let chosen = usize::try_from(chosen).ok().filter(|chosen| chosen < count).unwrap_or(count - 1);
+            let mut outputs: Produced = (0..*count).map(|_| None).collect();
+            outputs[chosen] = Some(value);
+            Ok(outputs)
+        }
+        _ => Ok(smallvec![Some(pass(inputs.next().flatten().ok_or_else(missing)?)?)]),
+    };
+    result.map_err(|error: Error| error.at_node(&node.name))
+}
+
+fn note(stats: &Stats, node: &Node, scheduled: u64, start: u64, produced: Option<&Produced>) {
+    let described = |value: &Option<Value>| match value {
+        Some(Value::Tensor(tensor)) => Some((tensor.dtype(), tensor.shape().clone())),
+        _ => None,
+    };
+    let outputs: Vec<(DType, Shape)> =
+        produced.map(|values| values.iter().filter_map(described).collect()).unwrap_or_default();
+    stats.add(NodeStats {
+        name: node.name.clone(),
+        op: node.op.clone(),
+        scheduled,
+        start,
+        end: stats.now(),
+        outputs,
+        thread: thread_number(),
+    });
+}
+
+/// A small number for this thread.
+fn thread_number() -> u32 {
+    use std::cell::Cell;
+    use std::sync::atomic::AtomicU32;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static OWN: Cell<Option<u32>> = const { Cell::new(None) });
+    OWN.with(|own| {
+        let number = own.get().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
+        own.set(Some(number));
+        number
+    })
+}

@@ -1,0 +1,308 @@
+//! Functions of a graph's library: their bodies become programs, and calls become runs of them.
+
+use crate::{Devices, Kernels, Program, RunOptions, compile, run};
+use graph::{
+    Arg, ArgType, AttrList, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
+    Signatures,
+};
+use op::{Callable, Ctx, Done, Functions, Inputs, Kernel, Outputs, Setup, Value, later};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use status::{Result, internal, invalid, not_found};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, Weak};
+use tensor::DType;
+
+/// Rewrites a call of `SymbolicGradient` into a function of its own; given by whoever knows derivatives.
+pub type Differentiate = dyn Fn(&FunctionDef, &FunctionLibrary) -> Result<FunctionDef> + Send + Sync;
+
+/// The functions of a graph, on the devices of a task.
+pub struct Library {
+    functions: Arc<FunctionLibrary>,
+    devices: Arc<dyn Devices>,
+    kernels: Arc<Kernels>,
+    differentiate: Option<Arc<Differentiate>>,
+    callables: Mutex<FxHashMap<String, Arc<Body>>>,
+    own: Weak<Library>,
+}
+
+impl Library {
+    /// A library on these devices.
+    pub fn new(
+        functions: Arc<FunctionLibrary>,
+        devices: Arc<dyn Devices>,
+        kernels: Arc<Kernels>,
+        differentiate: Option<Arc<Differentiate>>,
+    ) -> Arc<Library> {
+        Arc::new_cyclic(|own| Library {
+            functions,
+            devices,
+            kernels,
+            differentiate,
+            callables: Mutex::default(),
+            own: own.clone(),
+        })
+    }
+
+    pub(crate) fn functions(&self) -> &FunctionLibrary {
+        &self.functions
+    }
+
+    pub(crate) fn devices(&self) -> &dyn Devices {
+        &*self.devices
+    }
+
+    /// The kernel of a node whose op is a function's name.
+    pub(crate) fn call_kernel(&self, setup: &Setup<'_>) -> Result<Kernel> {
+        let def = setup.def();
+        let function = Function { name: def.op.clone(), attrs: def.attrs.clone() };
+        let callable = self.instantiate(&function)?;
+        Ok(later(move |ctx, inputs, done| callable.call(ctx, inputs, done)))
+    }
+}
+
+impl Functions for Library {
+    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
+        Library::instantiate(self, function)
+    }
+}
+
+impl Library {
+    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
+        if !self.functions.functions.contains_key(&function.name) && function.name != "SymbolicGradient" {
+            return Err(not_found!("Function {} is not defined", function.name));
+        }
+        // Attributes that begin with an underscore are hints of the client and change nothing.
+        let attrs: BTreeMap<_, _> = function.attrs.iter().filter(|(name, _)| !name.starts_with('_')).collect();
+        let key = format!("{} {attrs:?}", function.name);
+        let body = self
+            .callables
+            .lock()
+            .entry(key)
+            .or_insert_with(|| {
+                Arc::new(Body { library: self.own.clone(), function: function.clone(), program: OnceLock::new() })
+            })
+            .clone();
+        Ok(body)
+    }
+
+    /// Compiles the body of a function.
+    fn prepare(self: &Arc<Self>, function: &Function) -> Result<Arc<Program>> {
+        let def = match function.name.as_str() {
+            "SymbolicGradient" => self.gradient(function)?,
+            name => self
+                .functions
+                .functions
+                .get(name)
+                .cloned()
+                .ok_or_else(|| not_found!("Function {name} is not defined"))?,
+        };
+        let graph = body_graph(&def, function, self.kernels.registry().as_ref(), &self.functions)?;
+        let path = format!("{}/", function.name);
+        Ok(Arc::new(compile(&graph, &self.kernels, self, &path)?))
+    }
+
+    fn gradient(&self, function: &Function) -> Result<Arc<FunctionDef>> {
+        let Some(AttrValue::Func(forward)) = function.attrs.get("f") else {
+            return Err(invalid!("SymbolicGradient without a function"));
+        };
+        if let Some(own) = self.functions.gradients.get(&forward.name) {
+            let found = self.functions.functions.get(own).cloned();
+            return found.ok_or_else(|| not_found!("Gradient function {own} is not defined"));
+        }
+        let def = self.functions.functions.get(&forward.name);
+        let def = def.ok_or_else(|| not_found!("Function {} is not defined", forward.name))?;
+        let differentiate = self.differentiate.as_ref();
+        let differentiate = differentiate.ok_or_else(|| internal!("nobody here knows derivatives"))?;
+        Ok(Arc::new(differentiate(def, &self.functions)?))
+    }
+}
+
+/// A function that compiles its body at the first call.
+struct Body {
+    library: Weak<Library>,
+    function: Function,
+    program: OnceLock<Result<Arc<Program>>>,
+}
+
+impl Callable for Body {
+    fn call(&self, ctx: &Ctx<'_>, mut args: Inputs, done: Done) {
+        let Some(library) = self.library.upgrade() else {
+            return done(Err(internal!("the graph of function {} is gone", self.function.name)));
+        };
+        let program = match self.program.get_or_init(|| library.prepare(&self.function)) {
+            Ok(program) => program.clone(),
+            Err(error) => return done(Err(error.clone())),
+        };
+        let args = (0..args.len()).map(|index| args.take(index).ok()).collect();
+        let options = RunOptions { env: ctx.env.clone(), args, stats: None };
+        let finish = move |result: Result<Vec<Option<Value>>>| {
+            let _alive = library; // the body's kernels must outlive the run
+            let outputs = result.and_then(|values| {
+                let live = |value: Option<Value>| value.ok_or_else(|| invalid!("Retval does not have value"));
+                values.into_iter().map(live).collect::<Result<Outputs>>()
+            });
+            done(outputs);
+        };
+        run(program, options, Box::new(finish));
+    }
+}
+
+/// The body of a function as a graph: arguments and results become nodes, attributes get their values.
+fn body_graph(
+    def: &FunctionDef,
+    function: &Function,
+    ops: &dyn Signatures,
+    library: &Arc<FunctionLibrary>,
+) -> Result<FlatGraph> {
+    let mut body = BodyGraph { sources: FxHashMap::default(), nodes: Vec::new() };
+    body.add_args(&def.signature, function)?;
+    for node in &def.nodes {
+        body.declare(node, function, ops, library)?;
+    }
+    for node in &def.nodes {
+        body.add_node(node, function)?;
+    }
+    body.add_results(def, function)?;
+    let nodes = body.nodes.into_iter().map(Arc::new).collect();
+    let mut flat = FlatGraph::with_library(library.clone());
+    flat.extend(&GraphDef { nodes, ..GraphDef::default() }, ops)?;
+    Ok(flat)
+}
+
+struct BodyGraph {
+    /// What `node:out:i` means: the graph's `node:k`.
+    sources: FxHashMap<String, String>,
+    nodes: Vec<NodeDef>,
+}
+
+impl BodyGraph {
+    fn add_args(&mut self, signature: &Signature, function: &Function) -> Result<()> {
+        let mut index = 0i64;
+        for arg in &signature.inputs {
+            for (place, dtype) in arg_types(signature, arg, function)?.into_iter().enumerate() {
+                let name = if place == 0 { arg.name.clone() } else { format!("{}_{place}", arg.name) };
+                let attrs = [("T", dtype.into()), ("index", index.into())];
+                self.nodes.push(node_def(&name, "_Arg", Vec::new(), attrs));
+                self.sources.insert(format!("{}:{place}", arg.name), name.clone());
+                if place == 0 {
+                    self.sources.insert(arg.name.clone(), name);
+                }
+                index += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the outputs of a body node under their names in functions.
+    fn declare(
+        &mut self,
+        node: &Arc<NodeDef>,
+        function: &Function,
+        ops: &dyn Signatures,
+        library: &FunctionLibrary,
+    ) -> Result<()> {
+        let node = substituted(node, function);
+        let called = library.functions.get(&node.op).map(|function| &function.signature);
+        let signature = called.or_else(|| ops.signature(&node.op));
+        let signature = signature.ok_or_else(|| not_found!("Op type not registered '{}'", node.op))?;
+        let mut flat = 0;
+        for arg in &signature.outputs {
+            for place in 0..signature.arg_types(arg, &node)?.len() {
+                let target = if flat == 0 { node.name.clone() } else { format!("{}:{flat}", node.name) };
+                self.sources.insert(format!("{}:{}:{place}", node.name, arg.name), target.clone());
+                if place == 0 {
+                    self.sources.insert(format!("{}:{}", node.name, arg.name), target);
+                }
+                flat += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_node(&mut self, node: &Arc<NodeDef>, function: &Function) -> Result<()> {
+        let mut node = substituted(node, function);
+        node.inputs = node.inputs.iter().map(|input| self.source(input)).collect::<Result<_>>()?;
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    fn source(&self, input: &str) -> Result<String> {
+        if input.starts_with('^') {
+            return Ok(input.to_string());
+        }
+        self.sources.get(input).cloned().ok_or_else(|| invalid!("Function body refers to unknown input '{input}'"))
+    }
+
+    fn add_results(&mut self, def: &FunctionDef, function: &Function) -> Result<()> {
+        let mut index = 0i64;
+        for arg in &def.signature.outputs {
+            let types = arg_types(&def.signature, arg, function)?;
+            let target = def.ret.get(&arg.name).ok_or_else(|| invalid!("Function result '{}' is missing", arg.name))?;
+            for (place, dtype) in types.iter().enumerate() {
+                // A result that stands for several tensors names the first; the others follow it.
+                let input = match place {
+                    0 => self.source(target)?,
+                    _ => self.following(target, place)?,
+                };
+                let name = format!("_ret_{}_{place}", arg.name);
+                let attrs = [("T", (*dtype).into()), ("index", index.into())];
+                self.nodes.push(node_def(&name, "_Retval", vec![input], attrs));
+                index += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn following(&self, target: &str, place: usize) -> Result<String> {
+        let base = target.rsplit_once(':').filter(|(_, last)| last.parse::<usize>().is_ok()).map_or(target, |(b, _)| b);
+        self.source(&format!("{base}:{place}"))
+    }
+}
+
+fn node_def<const N: usize>(name: &str, op: &str, inputs: Vec<String>, attrs: [(&str, AttrValue); N]) -> NodeDef {
+    let attrs = attrs.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    NodeDef { name: name.to_string(), op: op.to_string(), inputs, attrs, ..NodeDef::default() }
+}
+
+/// Types of the tensors an argument of a function stands for.
+fn arg_types(signature: &Signature, arg: &Arg, function: &Function) -> Result<Vec<DType>> {
+    let attrs = function.attrs.clone();
+    let call = NodeDef { name: function.name.clone(), attrs, ..NodeDef::default() };
+    match &arg.ty {
+        ArgType::Fixed(dtype) if arg.number.is_none() => Ok(vec![*dtype]),
+        _ => Ok(signature.arg_types(arg, &call)?.to_vec()),
+    }
+}
+
+/// A body node with the function's attributes put in.
+fn substituted(node: &Arc<NodeDef>, function: &Function) -> NodeDef {
+    let mut node = (**node).clone();
+    for value in node.attrs.values_mut() {
+        substitute(value, &function.attrs);
+    }
+    node
+}
+
+fn substitute(value: &mut AttrValue, attrs: &BTreeMap<String, AttrValue>) {
+    match value {
+        AttrValue::Placeholder(name) => {
+            if let Some(given) = attrs.get(name) {
+                *value = given.clone();
+            }
+        }
+        AttrValue::Func(function) if !function.attrs.is_empty() => {
+            let mut inner = (**function).clone();
+            inner.attrs.values_mut().for_each(|value| substitute(value, attrs));
+            *value = AttrValue::Func(Arc::new(inner));
+        }
+        AttrValue::List(AttrList { funcs, .. }) => {
+            for function in funcs.iter_mut().filter(|function| !function.attrs.is_empty()) {
+                let mut inner = (**function).clone();
+                inner.attrs.values_mut().for_each(|value| substitute(value, attrs));
+                *function = Arc::new(inner);
+            }
+        }
+        _ => {}
+    }
+}

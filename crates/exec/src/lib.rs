@@ -1,0 +1,25 @@
+//! I run one partition on one machine: ready nodes, frames, threads. I know kernels only as rows.
+#![forbid(unsafe_code)]
+
+mod compile;
+mod core;
+mod executor;
+mod frame;
+mod function;
+mod kernels;
+mod program;
+mod rendezvous;
+mod stats;
+mod threads;
+
+pub use compile::{Devices, compile};
+pub use executor::{Finish, RunOptions, run};
+pub use function::{Differentiate, Library};
+pub use kernels::Kernels;
+pub use program::Program;
+pub use rendezvous::LocalRendezvous;
+pub use stats::{NodeStats, Stats};
+pub use threads::Threads;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! A graph made ready to run: dense arrays, kernels in place, names only for messages.
+
+use op::Kernel;
+use std::sync::Arc;
+
+/// A compiled graph. Steps share it and never change it.
+pub struct Program {
+    pub(crate) nodes: Vec<Node>,
+    /// Consumers of data outputs; a node's outputs own consecutive ranges.
+    pub(crate) edges: Vec<OutEdge>,
+    /// Consumers of control outputs.
+    pub(crate) control_edges: Vec<u32>,
+    pub(crate) frames: Vec<FrameInfo>,
+    /// How many arguments and results, if this is a function's body.
+    pub(crate) results: usize,
+}
+
+/// A node of a program.
+pub(crate) struct Node {
+    pub name: Arc<str>,
+    pub op: Arc<str>,
+    pub kernel: Arc<Kernel>,
+    /// Which static frame it runs in.
+    pub frame: u32,
+    /// Its place among the nodes of its frame.
+    pub local: u32,
+    /// Where its inputs begin among the input slots of its frame.
+    pub first_slot: u32,
+    pub inputs: u32,
+    pub controls: u32,
+    /// Bit i is set when input i is wanted as a reference (inputs beyond 64 never are).
+    pub refs: u64,
+    pub may_be_uninitialized: bool,
+    /// Where each output's consumers begin in `edges`; one more entry than there are outputs.
+    pub outputs: Vec<u32>,
+    pub control_outputs: (u32, u32),
+    pub kind: Kind,
+}
+
+/// How the executor treats a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Ordinary,
+    Merge,
+    Enter,
+    Exit,
+    NextIteration,
+    /// Runs although its inputs are dead: it passes the news on.
+    SeesDead,
+}
+
+/// An edge to a consumer's input.
+#[derive(Clone, Copy)]
+pub(crate) struct OutEdge {
+    pub node: u32,
+    pub slot: u32,
+}
+
+/// A loop, or the whole graph.
+#[derive(Default)]
+pub(crate) struct FrameInfo {
+    pub name: String,
+    /// The frame around it.
+    pub parent: u32,
+    /// How many Enter nodes lead into it.
+    pub enters: u32,
+    pub parallel: usize,
+    pub nodes: Vec<u32>,
+    pub slots: u32,
+    /// Nodes that nothing leads to.
+    pub roots: Vec<u32>,
+}
+
+impl Program {
+    /// How many nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is nothing to run.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+}

@@ -1,0 +1,13 @@
+//! Graph in, graphs out: prune, place, partition.
+#![forbid(unsafe_code)]
+
+mod partition;
+mod place;
+mod prune;
+
+pub use partition::{Part, partition};
+pub use place::{Device, Placement, place};
+pub use prune::{Signature, StepGraph, StepNode, prune};
+
+#[cfg(test)]
+mod tests;

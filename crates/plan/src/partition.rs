@@ -1,0 +1,149 @@
+//! One graph for each task: edges that cross become a Send and a Recv.
+
+use crate::{Device, StepGraph, StepNode};
+use graph::{AttrValue, Edge, FlatGraph, GraphDef, NodeDef, NodeId};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tensor::{Bytes, DType, Tensor};
+
+/// The part of a step that one task runs.
+#[derive(Debug)]
+pub struct Part {
+    /// The task, `/job:ps/replica:0/task:0`.
+    pub task: String,
+    /// What it runs.
+    pub graph: GraphDef,
+}
+
+/// Cuts a step into one graph for each task that takes part.
+pub fn partition(step: &StepGraph, devices: &[Device], graph: &FlatGraph, prefix: &str) -> Vec<Part> {
+    let tasks: Vec<String> = devices.iter().map(|device| device.spec.task_name()).collect();
+    let names: Vec<String> = devices.iter().map(|device| device.spec.to_string()).collect();
+    let mut cut = Cut { step, devices, names, tasks, parts: BTreeMap::new(), sent: FxHashMap::default(), prefix };
+    for id in 0..step.nodes.len() {
+        cut.add(id);
+    }
+    let (library, versions) = (&*graph.library, &graph.versions);
+    let described =
+        |nodes| GraphDef { nodes, library: library.clone(), versions: versions.clone(), debug_info: Bytes::new() };
+    cut.parts.into_iter().map(|(task, nodes)| Part { task, graph: described(nodes) }).collect()
+}
+
+struct Cut<'a> {
+    step: &'a StepGraph,
+    devices: &'a [Device],
+    names: Vec<String>,
+    tasks: Vec<String>,
+    parts: BTreeMap<String, Vec<Arc<NodeDef>>>,
+    /// What a task receives already: the source, if data which output, and the task; with the name it has there.
+    sent: FxHashMap<(NodeId, Option<u32>, String), String>,
+    prefix: &'a str,
+}
+
+impl Cut<'_> {
+    fn add(&mut self, id: usize) {
+        let node = &self.step.nodes[id];
+        let task = self.tasks[node.device as usize].clone();
+        let mut inputs = Vec::with_capacity(node.inputs.len() + node.controls.len());
+        for &edge in &node.inputs {
+            inputs.push(match self.is_near(edge.node, &task) {
+                true => output_name(&self.step.nodes[edge.node as usize], edge.index),
+                false => self.receive(edge, node, &task),
+            });
+        }
+        for &control in &node.controls {
+            let name = match self.is_near(control, &task) {
+                true => self.step.nodes[control as usize].def.name.clone(),
+                false => self.receive_control(control, node, &task),
+            };
+            inputs.push(format!("^{name}"));
+        }
+        let def = NodeDef { inputs, device: self.names[node.device as usize].clone(), ..(*node.def).clone() };
+        self.push(&task, def);
+    }
+
+    fn is_near(&self, source: NodeId, task: &str) -> bool {
+        self.tasks[self.step.nodes[source as usize].device as usize] == task
+    }
+
+    /// The name under which `task` has a value of another task; one transfer serves all its readers.
+    fn receive(&mut self, edge: Edge, reader: &StepNode, task: &str) -> String {
+        let at = (edge.node, Some(edge.index), task.to_string());
+        if let Some(name) = self.sent.get(&at) {
+            return name.clone();
+        }
+        let source = &self.step.nodes[edge.node as usize];
+        let dtype = source.output_types[edge.index as usize].base();
+        let input = output_name(source, edge.index);
+        let name = self.transfer(edge.node, dtype, input, reader, task);
+        self.sent.insert(at, name.clone());
+        name
+    }
+
+    /// A control edge crosses as an empty tensor.
+    fn receive_control(&mut self, control: NodeId, reader: &StepNode, task: &str) -> String {
+        let at = (control, None, task.to_string());
+        if let Some(name) = self.sent.get(&at) {
+            return name.clone();
+        }
+        let source = &self.step.nodes[control as usize];
+        let from = self.tasks[source.device as usize].clone();
+        let dummy = format!("{}/ctrl_{}S{}", source.def.name, self.prefix, self.sent.len());
+        let attrs = [("dtype", DType::F32.into()), ("value", Tensor::vector::<f32>(&[]).into())];
+        let device = self.names[source.device as usize].clone();
+        self.push(&from, node(&dummy, "Const", vec![format!("^{}", source.def.name)], &device, attrs));
+        let name = self.transfer(control, DType::F32, dummy, reader, task);
+        self.sent.insert(at, name.clone());
+        name
+    }
+
+    fn transfer(&mut self, from: NodeId, dtype: DType, input: String, reader: &StepNode, task: &str) -> String {
+        let source = &self.step.nodes[from as usize];
+        let number = self.sent.len();
+        let name = format!("{}/_{}S{number}", source.def.name, self.prefix);
+        let (send, recv) = (source.device as usize, reader.device as usize);
+        let (send_device, recv_device) = (self.names[send].clone(), self.names[recv].clone());
+        let both = |key: &'static str| -> [(&str, AttrValue); 6] {
+            [
+                (key, dtype.into()),
+                ("tensor_name", format!("edge_{number}_{}", source.def.name).into()),
+                ("send_device", send_device.as_str().into()),
+                ("send_device_incarnation", (self.devices[send].incarnation as i64).into()),
+                ("recv_device", recv_device.as_str().into()),
+                ("client_terminated", false.into()),
+            ]
+        };
+        let sender = node(&name, "_Send", vec![input], &send_device, both("T"));
+        let receiver = node(&name, "_Recv", Vec::new(), &recv_device, both("tensor_type"));
+        let from_task = self.tasks[send].clone();
+        self.push(&from_task, sender);
+        self.push(task, receiver);
+        name
+    }
+
+    fn push(&mut self, task: &str, def: NodeDef) {
+        match self.parts.get_mut(task) {
+            Some(nodes) => nodes.push(Arc::new(def)),
+            None => drop(self.parts.insert(task.to_string(), vec![Arc::new(def)])),
+        }
+    }
+}
+
+fn output_name(node: &StepNode, index: u32) -> String {
+    match index {
+        0 => node.def.name.clone(),
+        index => format!("{}:{index}", node.def.name),
+    }
+}
+
+fn node<const N: usize>(
+    name: &str,
+    op: &str,
+    inputs: Vec<String>,
+    device: &str,
+    attrs: [(&str, AttrValue); N],
+) -> NodeDef {
+    let attrs = attrs.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    NodeDef { name: name.to_string(), op: op.to_string(), inputs, device: device.to_string(), attrs, extra: None }
+}

@@ -1,0 +1,205 @@
+//! What a step needs of the graph: everything behind its fetches and targets, up to its feeds.
+
+use graph::{AttrValue, Edge, FlatGraph, NodeDef, NodeId, TensorName};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use status::{Result, invalid, not_found};
+use std::sync::Arc;
+use tensor::DType;
+
+/// What a step is given and what it is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// Tensors whose values come from the client, `x:0`.
+    pub feeds: Vec<String>,
+    /// Tensors the client wants, `y:0`.
+    pub fetches: Vec<String>,
+    /// Nodes that shall run.
+    pub targets: Vec<String>,
+}
+
+/// The part of a graph that a step runs, with nodes that receive feeds and send fetches.
+#[derive(Default)]
+pub struct StepGraph {
+    /// Its nodes.
+    pub nodes: Vec<StepNode>,
+}
+
+/// A node of a step, on its device.
+pub struct StepNode {
+    /// As described in the session's graph, or made for a feed or a fetch.
+    pub def: Arc<NodeDef>,
+    /// Data inputs.
+    pub inputs: SmallVec<[Edge; 3]>,
+    /// Control inputs.
+    pub controls: SmallVec<[NodeId; 2]>,
+    /// Types of its outputs.
+    pub output_types: SmallVec<[DType; 4]>,
+    /// Its device, by place in the list of devices.
+    pub device: u32,
+}
+
+/// Finds what a step needs. `placement` gives each node's device; feeds and fetches live on `client`.
+pub fn prune(
+    graph: &FlatGraph,
+    signature: &Signature,
+    placement: &[u32],
+    client: (u32, &str, u64),
+) -> Result<StepGraph> {
+    if signature.fetches.is_empty() && signature.targets.is_empty() {
+        return Err(invalid!("Must specify at least one target to fetch or execute."));
+    }
+    let mut step = Pruning { graph, placement, client, fed: FxHashMap::default(), new: FxHashMap::default() };
+    let feeds = signature
+        .feeds
+        .iter()
+        .map(|name| find_tensor(graph, name, "feed_devices or feed"))
+        .collect::<Result<Vec<_>>>()?;
+    let fetches = signature.fetches.iter().map(|name| find_tensor(graph, name, "fetch")).collect::<Result<Vec<_>>>()?;
+    let mut out = StepGraph::default();
+    for (&edge, name) in feeds.iter().zip(&signature.feeds) {
+        let node = step.feed_node(edge, name);
+        if step.fed.insert(edge, out.nodes.len() as NodeId).is_some() {
+            return Err(invalid!("Endpoint \"{name}\" fed more than once."));
+        }
+        out.nodes.push(node);
+    }
+    let mut wanted: Vec<NodeId> = Vec::new();
+    for (edge, name) in fetches.iter().zip(&signature.fetches) {
+        if step.fed.contains_key(edge) {
+            return Err(invalid!("Tensor {name} is both fed and fetched"));
+        }
+        wanted.push(edge.node);
+    }
+    for name in &signature.targets {
+        let node = TensorName::parse(name).node;
+        wanted.push(graph.find(node).ok_or_else(|| not_found!("Op {name} not found in the graph"))?);
+    }
+    step.collect(&wanted, &mut out);
+    for (edge, name) in fetches.iter().zip(&signature.fetches) {
+        let node = step.fetch_node(*edge, name);
+        out.nodes.push(node);
+    }
+    Ok(out)
+}
+
+fn find_tensor(graph: &FlatGraph, name: &str, what: &str) -> Result<Edge> {
+    let parsed = TensorName::parse(name);
+    let node = graph.find(parsed.node);
+    let node =
+        node.ok_or_else(|| not_found!("Tensor {name}, specified in either {what}, was not found in the Graph"))?;
+    let index = parsed.index.unwrap_or(0);
+    let outputs = graph.node(node).output_types.len();
+    if index as usize >= outputs {
+        return Err(invalid!("Tensor {name}: node {} has {outputs} outputs", parsed.node));
+    }
+    Ok(Edge { node, index })
+}
+
+struct Pruning<'a> {
+    graph: &'a FlatGraph,
+    placement: &'a [u32],
+    client: (u32, &'a str, u64),
+    /// Fed outputs, and the nodes that stand for them.
+    fed: FxHashMap<Edge, NodeId>,
+    /// Numbers in the step of nodes of the graph.
+    new: FxHashMap<NodeId, NodeId>,
+}
+
+impl Pruning<'_> {
+    /// Everything reachable backwards from `wanted` without going through a fed output.
+    fn collect(&mut self, wanted: &[NodeId], out: &mut StepGraph) {
+        let mut seen: FxHashSet<NodeId> = FxHashSet::default();
+        let mut queue: Vec<NodeId> = wanted.iter().copied().filter(|&id| seen.insert(id)).collect();
+        let mut kept = queue.clone();
+        while let Some(id) = queue.pop() {
+            let node = self.graph.node(id);
+            let data = node.inputs.iter().filter(|edge| !self.fed.contains_key(edge)).map(|edge| edge.node);
+            let controls = node.controls.iter().copied().filter(|&control| !self.is_fed_placeholder(control));
+            for source in data.chain(controls) {
+                if seen.insert(source) {
+                    queue.push(source);
+                    kept.push(source);
+                }
+            }
+        }
+        kept.sort_unstable();
+        let first = out.nodes.len() as NodeId;
+        self.new = kept.iter().enumerate().map(|(place, &id)| (id, first + place as NodeId)).collect();
+        out.nodes.extend(kept.iter().map(|&id| self.step_node(id)));
+    }
+
+    fn step_node(&self, id: NodeId) -> StepNode {
+        let node = self.graph.node(id);
+        let controls = node.controls.iter().map(|control| match self.new.get(control) {
+            Some(&new) => new,
+            None => self.fed[&Edge { node: *control, index: 0 }],
+        });
+        StepNode {
+            def: node.def.clone(),
+            inputs: node.inputs.iter().map(|&edge| self.source(edge)).collect(),
+            controls: controls.collect(),
+            output_types: node.output_types.iter().copied().collect(),
+            device: self.placement[id as usize],
+        }
+    }
+
+    fn source(&self, edge: Edge) -> Edge {
+        match self.fed.get(&edge) {
+            Some(&node) => Edge { node, index: 0 },
+            None => Edge { node: self.new[&edge.node], index: edge.index },
+        }
+    }
+
+    /// Control edges from a fed placeholder wait for the fed value instead.
+    fn is_fed_placeholder(&self, id: NodeId) -> bool {
+        self.graph.node(id).def.op.starts_with("Placeholder") && self.fed.contains_key(&Edge { node: id, index: 0 })
+    }
+
+    fn feed_node(&self, edge: Edge, name: &str) -> StepNode {
+        let dtype = self.dtype(edge);
+        let def = self.transfer("_recv", "_Recv", ("tensor_type", dtype), name, edge);
+        StepNode {
+            def,
+            inputs: SmallVec::new(),
+            controls: SmallVec::new(),
+            output_types: smallvec::smallvec![dtype],
+            device: self.client.0,
+        }
+    }
+
+    fn fetch_node(&self, edge: Edge, name: &str) -> StepNode {
+        let def = self.transfer("_send", "_Send", ("T", self.dtype(edge)), name, edge);
+        StepNode {
+            def,
+            inputs: smallvec::smallvec![self.source(edge)],
+            controls: SmallVec::new(),
+            output_types: SmallVec::new(),
+            device: self.client.0,
+        }
+    }
+
+    fn dtype(&self, edge: Edge) -> DType {
+        self.graph.node(edge.node).output_types[edge.index as usize].base()
+    }
+
+    /// A node that exchanges a value with the client, through the client's device.
+    fn transfer(&self, prefix: &str, op: &str, dtype: (&str, DType), tensor: &str, edge: Edge) -> Arc<NodeDef> {
+        let (_, device, incarnation) = self.client;
+        let attrs: [(&str, AttrValue); 6] = [
+            (dtype.0, dtype.1.into()),
+            ("tensor_name", tensor.into()),
+            ("send_device", device.into()),
+            ("send_device_incarnation", (incarnation as i64).into()),
+            ("recv_device", device.into()),
+            ("client_terminated", true.into()),
+        ];
+        Arc::new(NodeDef {
+            name: format!("{prefix}_{}_{}", self.graph.node(edge.node).def.name, edge.index),
+            op: op.to_string(),
+            device: device.to_string(),
+            attrs: attrs.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
+            ..NodeDef::default()
+        })
+    }
+}
