@@ -1,0 +1,156 @@
+//! Ops that call functions: plain calls, If, Case, and the gradient of a function.
+
+use graph::Function;
+use op::shapes::unknown;
+use op::{Callable, Grad, Inputs, Kernel, Op, Setup, later, source, unary};
+use status::{Result, invalid};
+use std::sync::Arc;
+use tensor::{DType, Tensor};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "PartitionedCall(args: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; \
+              config: string = \"\"; config_proto: string = \"\"; executor_type: string = \"\"",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: call,
+    },
+    Op {
+        def: "StatefulPartitionedCall(args: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; Tout: list(type) >= 0; \
+              f: func; config: string = \"\"; config_proto: string = \"\"; executor_type: string = \"\"; stateful; \
+              distributed",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: call,
+    },
+    Op {
+        def: "RemoteCall(target: string, args: [Tin]) -> output: [Tout]; Tin: list(type) >= 1; Tout: list(type) >= 1; \
+              f: func; stateful",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: remote_call,
+    },
+    Op {
+        def: "If(cond: Tcond, input: [Tin]) -> output: [Tout]; Tcond: type; Tin: list(type) >= 0; \
+              Tout: list(type) >= 0; then_branch: func; else_branch: func; output_shapes: list(shape) = []; stateful",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: if_kernel,
+    },
+    Op {
+        def: "StatelessIf(cond: Tcond, input: [Tin]) -> output: [Tout]; Tcond: type; Tin: list(type) >= 0; \
+              Tout: list(type) >= 0; then_branch: func; else_branch: func; output_shapes: list(shape) = []",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: if_kernel,
+    },
+    Op {
+        def: "Case(branch_index: int32, input: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; \
+              Tout: list(type) >= 0; branches: list(func) >= 1; output_shapes: list(shape) = []; stateful",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: case_kernel,
+    },
+    Op {
+        def: "StatelessCase(branch_index: int32, input: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; \
+              Tout: list(type) >= 0; branches: list(func) >= 1; output_shapes: list(shape) = []",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: case_kernel,
+    },
+    Op {
+        def: "SymbolicGradient(input: [Tin]) -> output: [Tout]; Tin: list(type) >= 1; Tout: list(type) >= 1; f: func",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: symbolic_gradient,
+    },
+    Op {
+        def: "ToBool(input: T) -> output: bool; T: type",
+        shape: op::shapes::scalar,
+        grad: Grad::Stop,
+        kernel: to_bool,
+    },
+    Op {
+        def: "FakeParam() -> output: dtype; dtype: type; shape: shape",
+        shape: op::shapes::attr_shape,
+        grad: Grad::Stop,
+        kernel: fake_param,
+    },
+];
+
+fn call(setup: &Setup<'_>) -> Result<Kernel> {
+    let function = setup.function("f")?;
+    Ok(later(move |ctx, inputs, done| function.call(ctx, inputs, done)))
+}
+
+/// The target is always a device of the cluster that this task stands for; functions run where they are called.
+fn remote_call(setup: &Setup<'_>) -> Result<Kernel> {
+    let function = setup.function("f")?;
+    Ok(later(move |ctx, inputs, done| function.call(ctx, without_first(inputs), done)))
+}
+
+/// The inputs without the first.
+pub(super) fn without_first(mut inputs: Inputs) -> Inputs {
+    (1..inputs.len()).filter_map(|index| inputs.take(index).ok()).collect()
+}
+
+fn if_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (then_branch, else_branch) = (setup.function("then_branch")?, setup.function("else_branch")?);
+    Ok(later(move |ctx, mut inputs, done| {
+        let chosen = inputs.tensor(0).and_then(|cond| truth(&cond));
+        match chosen {
+            Ok(true) => then_branch.call(ctx, without_first(inputs), done),
+            Ok(false) => else_branch.call(ctx, without_first(inputs), done),
+            Err(error) => done(Err(error)),
+        }
+    }))
+}
+
+fn case_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let functions = &setup.list("branches")?.funcs;
+    let branches = functions.iter().map(|f| setup.instantiate(f)).collect::<Result<Vec<Arc<dyn Callable>>>>()?;
+    Ok(later(move |ctx, mut inputs, done| {
+        let index = inputs.tensor(0).and_then(|index| index.to_scalar::<i32>());
+        match index {
+            // An index out of range means the last branch.
+            Ok(index) => {
+                let place = usize::try_from(index).ok().filter(|&place| place < branches.len());
+                branches[place.unwrap_or(branches.len() - 1)].call(ctx, without_first(inputs), done);
+            }
+            Err(error) => done(Err(error)),
+        }
+    }))
+}
+
+fn symbolic_gradient(setup: &Setup<'_>) -> Result<Kernel> {
+    let gradient = Function { name: "SymbolicGradient".to_string(), attrs: setup.def().attrs.clone() };
+    let function = setup.instantiate(&gradient)?;
+    Ok(later(move |ctx, inputs, done| function.call(ctx, inputs, done)))
+}
+
+fn to_bool(_: &Setup<'_>) -> Result<Kernel> {
+    Ok(unary(|_, input| Ok(Tensor::scalar(truth(&input)?))).free())
+}
+
+/// A value that nobody reads: the branch that was not taken needs something to return.
+fn fake_param(setup: &Setup<'_>) -> Result<Kernel> {
+    let (dtype, shape) = (setup.dtype("dtype")?, setup.shape("shape")?);
+    let shape = shape.known().unwrap_or_else(|| tensor::Shape::new(&[0]));
+    Ok(source(move |_| Tensor::zeros_of(dtype, shape.clone())).free())
+}
+
+/// A scalar counts as true when it is not zero or empty, anything else when it has elements.
+pub(super) fn truth(value: &Tensor) -> Result<bool> {
+    if value.shape().rank() > 0 {
+        return Ok(value.elements() > 0);
+    }
+    Ok(match value.dtype() {
+        DType::BOOL => value.to_scalar::<bool>()?,
+        DType::STRING => !value.to_string_scalar()?.is_empty(),
+        DType::F32 => value.to_scalar::<f32>()? != 0.0,
+        DType::F64 => value.to_scalar::<f64>()? != 0.0,
+        DType::U8 => value.to_scalar::<u8>()? != 0,
+        dtype if dtype.is_integer() => op::shapes::integers(value)?[0] != 0,
+        dtype => return Err(invalid!("{dtype} cannot be converted to a boolean")),
+    })
+}

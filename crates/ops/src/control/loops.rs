@@ -1,0 +1,201 @@
+//! While and For: loops whose condition and body are functions.
+
+use crate::control::call::truth;
+use op::shapes::unchanged;
+use op::{Callable, Ctx, Done, Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, StepEnv, Value, later};
+use parking_lot::Mutex;
+use status::{Result, invalid};
+use std::sync::Arc;
+use tensor::{PartialShape, Tensor};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "While(input: [T]) -> output: [T]; T: list(type) >= 0; cond: func; body: func; \
+              output_shapes: list(shape) = []; parallel_iterations: int = 10; stateful",
+        shape: loop_shape,
+        grad: Grad::Unknown,
+        kernel: while_kernel,
+    },
+    Op {
+        def: "StatelessWhile(input: [T]) -> output: [T]; T: list(type) >= 0; cond: func; body: func; \
+              output_shapes: list(shape) = []; parallel_iterations: int = 10",
+        shape: loop_shape,
+        grad: Grad::Unknown,
+        kernel: while_kernel,
+    },
+    Op {
+        def: "For(start: int32, limit: int32, delta: int32, input: [T]) -> output: [T]; T: list(type) >= 0; body: func",
+        shape: unchanged,
+        grad: Grad::Unknown,
+        kernel: for_kernel,
+    },
+];
+
+fn loop_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+    Ok(vec![PartialShape::unknown(); query.outputs])
+}
+
+fn while_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (cond, body) = (setup.function("cond")?, setup.function("body")?);
+    Ok(later(move |ctx, mut inputs, done| {
+        let state = (0..inputs.len()).map(|index| inputs.take(index)).collect::<Result<Outputs>>();
+        match state {
+            Ok(state) => Loop::begin(ctx, Control::While(cond.clone()), body.clone(), state, done),
+            Err(error) => done(Err(error)),
+        }
+    }))
+}
+
+fn for_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let body = setup.function("body")?;
+    Ok(later(move |ctx, mut inputs, done| match read_range(&mut inputs) {
+        Ok((control, state)) => Loop::begin(ctx, control, body.clone(), state, done),
+        Err(error) => done(Err(error)),
+    }))
+}
+
+fn read_range(inputs: &mut Inputs) -> Result<(Control, Outputs)> {
+    let mut number = |index: usize| inputs.tensor(index)?.to_scalar::<i32>();
+    let (start, limit, delta) = (number(0)?, number(1)?, number(2)?);
+    if (delta > 0 && start <= limit) || (delta < 0 && start >= limit) || (delta == 0 && start == limit) {
+        let state = (3..inputs.len()).map(|index| inputs.take(index)).collect::<Result<_>>()?;
+        return Ok((Control::For { limit, delta, next: Mutex::new(start) }, state));
+    }
+    Err(invalid!(
+        "delta must be {} for start {start} and limit {limit}",
+        if start < limit { "positive" } else { "negative" }
+    ))
+}
+
+/// What decides whether another round follows.
+enum Control {
+    While(Arc<dyn Callable>),
+    For { limit: i32, delta: i32, next: Mutex<i32> },
+}
+
+/// A running loop. Rounds follow each other in `advance`, not by recursion, however the functions answer.
+struct Loop {
+    env: Arc<StepEnv>,
+    frame: u64,
+    iteration: u64,
+    control: Control,
+    body: Arc<dyn Callable>,
+    state: Mutex<Outputs>,
+    done: Mutex<Option<Done>>,
+}
+
+/// Which function has just answered.
+enum Answer {
+    Start,
+    Cond(Result<Outputs>),
+    Body(Result<Outputs>),
+}
+
+/// A function's answer, if it came before the caller stopped waiting for it.
+enum Slot {
+    Empty,
+    Full(Result<Outputs>),
+    Abandoned,
+}
+
+impl Loop {
+    fn begin(ctx: &Ctx<'_>, control: Control, body: Arc<dyn Callable>, state: Outputs, done: Done) {
+        let running = Arc::new(Loop {
+            env: ctx.env.clone(),
+            frame: ctx.frame,
+            iteration: ctx.iteration,
+            control,
+            body,
+            state: Mutex::new(state),
+            done: Mutex::new(Some(done)),
+        });
+        running.advance(Answer::Start);
+    }
+
+    fn advance(self: Arc<Self>, mut answer: Answer) {
+        loop {
+            let called = match answer {
+                Answer::Start => self.ask(),
+                Answer::Body(Ok(state)) => {
+                    *self.state.lock() = state;
+                    self.ask()
+                }
+                Answer::Cond(Ok(outputs)) => match self.holds(outputs) {
+                    Ok(true) => self.call(self.body.clone(), None, Answer::Body),
+                    Ok(false) => return self.finish(Ok(std::mem::take(&mut self.state.lock()))),
+                    Err(error) => return self.finish(Err(error)),
+                },
+                Answer::Cond(Err(error)) | Answer::Body(Err(error)) => return self.finish(Err(error)),
+            };
+            match called {
+                Some(next) => answer = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Decides on the next round, by asking the condition or by counting.
+    fn ask(self: &Arc<Self>) -> Option<Answer> {
+        match &self.control {
+            Control::While(cond) => self.call(cond.clone(), None, Answer::Cond),
+            Control::For { limit, delta, next } => {
+                let index = {
+                    let mut next = next.lock();
+                    let index = *next;
+                    *next = next.saturating_add(*delta);
+                    index
+                };
+                let over = if *delta > 0 { index >= *limit } else { index <= *limit };
+                if over {
+                    self.finish(Ok(std::mem::take(&mut self.state.lock())));
+                    return None;
+                }
+                self.call(self.body.clone(), Some(Tensor::scalar(index)), Answer::Body)
+            }
+        }
+    }
+
+    /// Calls a function with the loop's state. Its answer is given back if it came at once; otherwise it
+    /// moves the loop on when it comes.
+    fn call(
+        self: &Arc<Self>,
+        function: Arc<dyn Callable>,
+        first: Option<Tensor>,
+        wrap: fn(Result<Outputs>) -> Answer,
+    ) -> Option<Answer> {
+        if let Some(reason) = self.env.cancel.reason() {
+            return Some(wrap(Err(reason)));
+        }
+        let args: Inputs = first.map(Value::Tensor).into_iter().chain(self.state.lock().iter().cloned()).collect();
+        let slot = Arc::new(Mutex::new(Slot::Empty));
+        let (running, filled) = (self.clone(), slot.clone());
+        let done = Box::new(move |result| {
+            let mut slot = filled.lock();
+            if matches!(*slot, Slot::Abandoned) {
+                drop(slot);
+                running.advance(wrap(result));
+            } else {
+                *slot = Slot::Full(result);
+            }
+        });
+        let ctx = Ctx { env: &self.env, frame: self.frame, iteration: self.iteration };
+        function.call(&ctx, args, done);
+        match std::mem::replace(&mut *slot.lock(), Slot::Abandoned) {
+            Slot::Full(result) => Some(wrap(result)),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, mut outputs: Outputs) -> Result<bool> {
+        match outputs.pop() {
+            Some(Value::Tensor(tensor)) if outputs.is_empty() => truth(&tensor),
+            _ => Err(invalid!("The condition of a loop must have one output")),
+        }
+    }
+
+    fn finish(&self, result: Result<Outputs>) {
+        if let Some(done) = self.done.lock().take() {
+            done(result);
+        }
+    }
+}

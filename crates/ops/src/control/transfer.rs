@@ -1,0 +1,70 @@
+//! Values that change device or task, and arguments and results of functions.
+
+use op::shapes::{none, unknown};
+use op::{Flow, Grad, Kernel, Op, Setup, Transfer};
+use status::Result;
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "_Send(tensor: T); T: type; tensor_name: string; send_device: string; send_device_incarnation: int; \
+              recv_device: string; client_terminated: bool = false; stateful",
+        shape: none,
+        grad: Grad::Stop,
+        kernel: send,
+    },
+    Op {
+        def: "_HostSend(tensor: T); T: type; tensor_name: string; send_device: string; send_device_incarnation: int; \
+              recv_device: string; client_terminated: bool = false; stateful",
+        shape: none,
+        grad: Grad::Stop,
+        kernel: send,
+    },
+    Op {
+        def: "_Recv() -> tensor: tensor_type; tensor_type: type; tensor_name: string; send_device: string; \
+              send_device_incarnation: int; recv_device: string; client_terminated: bool = false; stateful; distributed",
+        shape: unknown,
+        grad: Grad::Stop,
+        kernel: recv,
+    },
+    Op {
+        def: "_HostRecv() -> tensor: tensor_type; tensor_type: type; tensor_name: string; send_device: string; \
+              send_device_incarnation: int; recv_device: string; client_terminated: bool = false; stateful; distributed",
+        shape: unknown,
+        grad: Grad::Stop,
+        kernel: recv,
+    },
+    Op {
+        def: "_Arg() -> output: T; T: type; index: int >= 0; stateful",
+        shape: unknown,
+        grad: Grad::Stop,
+        kernel: arg,
+    },
+    Op { def: "_Retval(input: T); T: type; index: int >= 0; stateful", shape: none, grad: Grad::Stop, kernel: ret },
+];
+
+fn send(setup: &Setup<'_>) -> Result<Kernel> {
+    Ok(Kernel::flow(Flow::Send(ends(setup)?)))
+}
+
+fn recv(setup: &Setup<'_>) -> Result<Kernel> {
+    Ok(Kernel::flow(Flow::Recv(ends(setup)?)))
+}
+
+fn ends(setup: &Setup<'_>) -> Result<Transfer> {
+    let (send, recv) = (setup.string("send_device")?, setup.string("recv_device")?);
+    let (incarnation, name) = (setup.int("send_device_incarnation")? as u64, setup.string("tensor_name")?);
+    Ok(Transfer { prefix: format!("{send};{incarnation:016x};{recv};{name};") })
+}
+
+fn arg(setup: &Setup<'_>) -> Result<Kernel> {
+    Ok(Kernel::flow(Flow::Arg(setup.int("index")?.max(0) as usize)))
+}
+
+fn ret(setup: &Setup<'_>) -> Result<Kernel> {
+    // A bound keeps a hostile index from sizing the list of results.
+    let index = setup.int("index")?;
+    if !(0..1 << 16).contains(&index) {
+        return Err(status::invalid!("_Retval index {index} is out of range"));
+    }
+    Ok(Kernel::flow(Flow::Ret(index as usize)))
+}
