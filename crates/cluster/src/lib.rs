@@ -13,6 +13,7 @@ pub use api::{
     StepStats, WorkerClient,
 };
 pub use config::{RunOptions, SessionConfig};
+pub use exec::{Differentiate, NodeStats};
 pub use master::{CallableOptions, Master, RunMetadata, RunStep, RunStepAnswer};
 pub use spec::{ClusterSpec, Task};
 pub use worker::{NoPeers, Worker, WorkerOptions};

@@ -1,0 +1,55 @@
+//! `flowgrid server`: one task of a cluster.
+
+use crate::cluster_args::ClusterArgs;
+use anyhow::Result;
+use session::{Server, ServerOptions};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Flags of `flowgrid server`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    flowgrid server --cluster 'worker=127.0.0.1:2222'\n  \
+    flowgrid server --cluster 'ps=h0:2222;worker=h1:2222,h2:2222' --job worker --task 1\n  \
+    flowgrid server --ps_hosts=h0:2222 --worker_hosts=h1:2222 --job_name=ps --task_index=0\n  \
+    TF_CONFIG='{\"cluster\":{\"worker\":[\"127.0.0.1:2222\"]},\"task\":{\"type\":\"worker\",\"index\":0}}' flowgrid server\n\n\
+    Then, in Python:  tf.compat.v1.Session(\"grpc://127.0.0.1:2222\")\n\
+    It listens on the host it is given for itself, not on all interfaces.")]
+pub struct Args {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+
+    /// CPU devices of this task: /device:CPU:0, /device:CPU:1, …
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    cpu_devices: usize,
+
+    /// Threads that run heavy ops side by side; 0 means one for each processor.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    inter_op_parallelism_threads: usize,
+
+    /// Threads over which one op splits its loops; 0 means one for each processor.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    intra_op_parallelism_threads: usize,
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub fn run(args: Args) -> Result<()> {
+    let (cluster, task) = args.cluster.resolve(std::env::var("TF_CONFIG").ok().as_deref())?;
+    let server = Server::start(ServerOptions {
+        devices: args.cpu_devices,
+        inter_op_threads: args.inter_op_parallelism_threads,
+        intra_op_threads: args.intra_op_parallelism_threads,
+        ..ServerOptions::new(cluster, task.clone())
+    })?;
+    println!("{task} ready at {}", server.target());
+    server.join(async {
+        let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+        else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    });
+    Ok(())
+}

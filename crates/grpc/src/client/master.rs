@@ -1,0 +1,99 @@
+//! A master that a session of ours talks to.
+
+use crate::client::channel;
+use crate::server::MAX_MESSAGE;
+use crate::wire;
+use cluster::{DeviceAttributes, RunStep, RunStepAnswer, SessionConfig};
+use graph::GraphDef;
+use proto::tensorflow as pb;
+use proto::tensorflow::master_service_client::MasterServiceClient;
+use status::Result;
+use tonic::transport::Channel;
+
+/// A far master.
+#[derive(Clone)]
+pub struct MasterClient {
+    client: MasterServiceClient<Channel>,
+    address: String,
+}
+
+impl MasterClient {
+    /// A master at `host:port`; must be called inside a tokio runtime.
+    pub fn connect(address: &str) -> Result<MasterClient> {
+        let client = MasterServiceClient::new(channel::connect(address)?)
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(MAX_MESSAGE);
+        Ok(MasterClient { client, address: address.to_string() })
+    }
+
+    /// Opens a session; gives its handle and the version of its graph.
+    pub async fn create_session(&self, graph: &GraphDef, config: &SessionConfig) -> Result<(String, i64)> {
+        let request = pb::CreateSessionRequest {
+            graph_def: Some(graph::wire::encode_graph(graph)),
+            config: Some(wire::encode_session_config(config)),
+            target: format!("grpc://{}", self.address),
+        };
+        let answer = self.client.clone().create_session(request).await.map_err(wire::error)?.into_inner();
+        Ok((answer.session_handle, answer.graph_version))
+    }
+
+    /// Adds nodes to a session's graph; gives its new version.
+    pub async fn extend_session(&self, session: &str, graph: &GraphDef, version: i64) -> Result<i64> {
+        let request = pb::ExtendSessionRequest {
+            session_handle: session.to_string(),
+            graph_def: Some(graph::wire::encode_graph(graph)),
+            current_graph_version: version,
+        };
+        let answer = self.client.clone().extend_session(request).await.map_err(wire::error)?;
+        Ok(answer.into_inner().new_graph_version)
+    }
+
+    /// Runs a step.
+    pub async fn run_step(&self, session: &str, step: RunStep) -> Result<RunStepAnswer> {
+        let timeout = step.options.timeout;
+        let mut request = tonic::Request::new(wire::encode_run_step(session, step)?);
+        if let Some(timeout) = timeout {
+            request.set_timeout(timeout);
+        }
+        let answer = self.client.clone().run_step(request).await.map_err(wire::error)?;
+        wire::decode_run_step_answer(answer.into_inner())
+    }
+
+    /// Announces a step that will be run piece by piece.
+    pub async fn partial_run_setup(
+        &self,
+        session: &str,
+        feeds: Vec<String>,
+        fetches: Vec<String>,
+        targets: Vec<String>,
+    ) -> Result<String> {
+        let request = pb::PartialRunSetupRequest {
+            session_handle: session.to_string(),
+            feed: feeds,
+            fetch: fetches,
+            target: targets,
+            request_id: 0,
+        };
+        let answer = self.client.clone().partial_run_setup(request).await.map_err(wire::error)?;
+        Ok(answer.into_inner().partial_run_handle)
+    }
+
+    /// Ends a session.
+    pub async fn close_session(&self, session: &str) -> Result<()> {
+        let request = pb::CloseSessionRequest { session_handle: session.to_string() };
+        self.client.clone().close_session(request).await.map(drop).map_err(wire::error)
+    }
+
+    /// The devices of a session.
+    pub async fn list_devices(&self, session: &str) -> Result<Vec<DeviceAttributes>> {
+        let request = pb::ListDevicesRequest { session_handle: session.to_string() };
+        let answer = self.client.clone().list_devices(request).await.map_err(wire::error)?.into_inner();
+        Ok(answer.local_device.into_iter().chain(answer.remote_device).map(wire::decode_device).collect())
+    }
+
+    /// Ends all sessions of the master and forgets containers.
+    pub async fn reset(&self, containers: Vec<String>) -> Result<()> {
+        let request = pb::ResetRequest { container: containers, device_filters: Vec::new() };
+        self.client.clone().reset(request).await.map(drop).map_err(wire::error)
+    }
+}

@@ -1,0 +1,11 @@
+//! I am the wire: services, clients, codecs. I decode, call, encode; I decide nothing.
+#![forbid(unsafe_code)]
+
+mod client;
+mod peers;
+mod server;
+mod wire;
+
+pub use client::master::MasterClient;
+pub use peers::GrpcPeers;
+pub use server::{Serving, serve};

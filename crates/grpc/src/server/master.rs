@@ -1,0 +1,110 @@
+//! MasterService: what clients call.
+
+use crate::wire;
+use cluster::Master;
+use proto::tensorflow as pb;
+use proto::tensorflow::master_service_server::MasterService;
+use status::Result;
+use std::sync::Arc;
+use tonic::{Request, Response, Status};
+
+type Answer<T> = std::result::Result<Response<T>, Status>;
+
+pub(crate) struct Service {
+    pub master: Arc<Master>,
+}
+
+fn answer<T>(result: Result<T>) -> Answer<T> {
+    result.map(Response::new).map_err(wire::status)
+}
+
+#[tonic::async_trait]
+impl MasterService for Service {
+    async fn create_session(&self, request: Request<pb::CreateSessionRequest>) -> Answer<pb::CreateSessionResponse> {
+        let request = request.into_inner();
+        let call = async {
+            let graph = graph::wire::decode_graph(request.graph_def.unwrap_or_default())?;
+            let config = wire::session_config(request.config.unwrap_or_default())?;
+            let session_handle = self.master.create_session(graph, config).await?;
+            Ok(pb::CreateSessionResponse { session_handle, graph_version: 0 })
+        };
+        answer(call.await)
+    }
+
+    async fn extend_session(&self, request: Request<pb::ExtendSessionRequest>) -> Answer<pb::ExtendSessionResponse> {
+        let request = request.into_inner();
+        let graph = graph::wire::decode_graph(request.graph_def.unwrap_or_default()).map_err(wire::status)?;
+        let version = self.master.extend_session(&request.session_handle, &graph, request.current_graph_version);
+        answer(version.map(|new_graph_version| pb::ExtendSessionResponse { new_graph_version }))
+    }
+
+    async fn partial_run_setup(
+        &self,
+        request: Request<pb::PartialRunSetupRequest>,
+    ) -> Answer<pb::PartialRunSetupResponse> {
+        let r = request.into_inner();
+        let handle = self.master.partial_run_setup(&r.session_handle, r.feed, r.fetch, r.target).await;
+        answer(handle.map(|partial_run_handle| pb::PartialRunSetupResponse { partial_run_handle }))
+    }
+
+    async fn run_step(&self, request: Request<pb::RunStepRequest>) -> Answer<pb::RunStepResponse> {
+        let request = request.into_inner();
+        let (session, in_body) = (request.session_handle.clone(), request.store_errors_in_response_body);
+        let call = async {
+            let step = wire::run_step(request)?;
+            wire::run_step_answer(self.master.run_step(&session, step).await?)
+        };
+        match call.await {
+            Err(error) if in_body => Ok(Response::new(wire::run_step_error(error))),
+            result => answer(result),
+        }
+    }
+
+    async fn close_session(&self, request: Request<pb::CloseSessionRequest>) -> Answer<pb::CloseSessionResponse> {
+        let closed = self.master.close_session(&request.into_inner().session_handle).await;
+        answer(closed.map(|()| pb::CloseSessionResponse {}))
+    }
+
+    async fn list_devices(&self, request: Request<pb::ListDevicesRequest>) -> Answer<pb::ListDevicesResponse> {
+        let devices = self.master.list_devices(&request.into_inner().session_handle).await;
+        answer(devices.map(|devices| pb::ListDevicesResponse {
+            local_device: devices.into_iter().map(wire::device_attributes).collect(),
+            remote_device: Vec::new(),
+        }))
+    }
+
+    async fn reset(&self, request: Request<pb::ResetRequest>) -> Answer<pb::ResetResponse> {
+        let reset = self.master.reset(request.into_inner().container).await;
+        answer(reset.map(|()| pb::ResetResponse {}))
+    }
+
+    async fn make_callable(&self, request: Request<pb::MakeCallableRequest>) -> Answer<pb::MakeCallableResponse> {
+        let request = request.into_inner();
+        let options = wire::callable_options(request.options.unwrap_or_default());
+        let handle = self.master.make_callable(&request.session_handle, options).await;
+        answer(handle.map(|handle| pb::MakeCallableResponse { handle }))
+    }
+
+    async fn run_callable(&self, request: Request<pb::RunCallableRequest>) -> Answer<pb::RunCallableResponse> {
+        let request = request.into_inner();
+        let call = async {
+            let feeds = request.feed.into_iter().map(tensor::wire::decode_tensor).collect::<Result<Vec<_>>>()?;
+            let run = self.master.run_callable(&request.session_handle, request.handle, feeds);
+            let (tensors, metadata) = run.await?;
+            Ok(pb::RunCallableResponse {
+                fetch: tensors.iter().map(tensor::wire::encode_tensor).collect::<Result<_>>()?,
+                metadata: Some(wire::run_metadata(metadata)),
+            })
+        };
+        answer(call.await)
+    }
+
+    async fn release_callable(
+        &self,
+        request: Request<pb::ReleaseCallableRequest>,
+    ) -> Answer<pb::ReleaseCallableResponse> {
+        let request = request.into_inner();
+        let released = self.master.release_callable(&request.session_handle, request.handle);
+        answer(released.map(|()| pb::ReleaseCallableResponse {}))
+    }
+}

@@ -1,0 +1,116 @@
+//! WorkerService: what masters and other workers call.
+
+use crate::wire;
+use cluster::{Worker, WorkerClient};
+use proto::tensorflow as pb;
+use proto::tensorflow::worker_service_server::WorkerService;
+use status::{Result, unimplemented_op};
+use std::sync::Arc;
+use tonic::{Request, Response, Status};
+
+type Answer<T> = std::result::Result<Response<T>, Status>;
+
+pub(crate) struct Service {
+    #[allow(dead_code)] // the owner of what `client` reaches
+    pub worker: Arc<Worker>,
+    pub client: Arc<dyn WorkerClient>,
+}
+
+fn answer<T>(result: Result<T>) -> Answer<T> {
+    result.map(Response::new).map_err(wire::status)
+}
+
+#[tonic::async_trait]
+impl WorkerService for Service {
+    async fn get_status(&self, _: Request<pb::GetStatusRequest>) -> Answer<pb::GetStatusResponse> {
+        let devices = self.client.get_status().await;
+        answer(devices.map(|devices| pb::GetStatusResponse {
+            device_attributes: devices.into_iter().map(wire::device_attributes).collect(),
+        }))
+    }
+
+    async fn create_worker_session(
+        &self,
+        request: Request<pb::CreateWorkerSessionRequest>,
+    ) -> Answer<pb::CreateWorkerSessionResponse> {
+        let request = wire::create_worker_session(request.into_inner()).map_err(wire::status)?;
+        answer(self.client.create_session(request).await.map(|()| pb::CreateWorkerSessionResponse {}))
+    }
+
+    async fn delete_worker_session(
+        &self,
+        request: Request<pb::DeleteWorkerSessionRequest>,
+    ) -> Answer<pb::DeleteWorkerSessionResponse> {
+        let deleted = self.client.delete_session(request.into_inner().session_handle).await;
+        answer(deleted.map(|()| pb::DeleteWorkerSessionResponse {}))
+    }
+
+    async fn register_graph(&self, request: Request<pb::RegisterGraphRequest>) -> Answer<pb::RegisterGraphResponse> {
+        let request = wire::register_graph(request.into_inner()).map_err(wire::status)?;
+        let handle = self.client.register_graph(request).await;
+        answer(handle.map(|graph_handle| pb::RegisterGraphResponse { graph_handle }))
+    }
+
+    async fn deregister_graph(&self, _: Request<pb::DeregisterGraphRequest>) -> Answer<pb::DeregisterGraphResponse> {
+        answer(Ok(pb::DeregisterGraphResponse {}))
+    }
+
+    async fn run_graph(&self, request: Request<pb::RunGraphRequest>) -> Answer<pb::RunGraphResponse> {
+        let request = request.into_inner();
+        let in_body = request.store_errors_in_response_body;
+        let call = async {
+            let run = wire::run_graph(request)?;
+            wire::run_graph_answer(self.client.run_graph(run).await?)
+        };
+        match call.await {
+            Err(error) if in_body => Ok(Response::new(wire::run_graph_error(error))),
+            result => answer(result),
+        }
+    }
+
+    async fn cleanup_graph(&self, request: Request<pb::CleanupGraphRequest>) -> Answer<pb::CleanupGraphResponse> {
+        let cleaned = self.client.cleanup_graph(request.into_inner().step_id as u64).await;
+        answer(cleaned.map(|()| pb::CleanupGraphResponse {}))
+    }
+
+    async fn cleanup_all(&self, request: Request<pb::CleanupAllRequest>) -> Answer<pb::CleanupAllResponse> {
+        let cleaned = self.client.cleanup_all(request.into_inner().container).await;
+        answer(cleaned.map(|()| pb::CleanupAllResponse {}))
+    }
+
+    async fn recv_tensor(&self, request: Request<pb::RecvTensorRequest>) -> Answer<pb::RecvTensorResponse> {
+        let received = self.client.recv_tensor(wire::recv_tensor(request.into_inner())).await;
+        answer(received.and_then(wire::recv_tensor_answer))
+    }
+
+    async fn mark_recv_finished(
+        &self,
+        _: Request<pb::MarkRecvFinishedRequest>,
+    ) -> Answer<pb::MarkRecvFinishedResponse> {
+        answer(Ok(pb::MarkRecvFinishedResponse {}))
+    }
+
+    async fn logging(&self, _: Request<pb::LoggingRequest>) -> Answer<pb::LoggingResponse> {
+        answer(Ok(pb::LoggingResponse::default()))
+    }
+
+    async fn tracing(&self, _: Request<pb::TracingRequest>) -> Answer<pb::TracingResponse> {
+        answer(Ok(pb::TracingResponse {}))
+    }
+
+    async fn recv_buf(&self, _: Request<pb::RecvBufRequest>) -> Answer<pb::RecvBufResponse> {
+        answer(Err(unimplemented_op!("this task takes part in no collective operation")))
+    }
+
+    async fn get_step_sequence(&self, _: Request<pb::GetStepSequenceRequest>) -> Answer<pb::GetStepSequenceResponse> {
+        answer(Err(unimplemented_op!("this task leads no collective group")))
+    }
+
+    async fn complete_group(&self, _: Request<pb::CompleteGroupRequest>) -> Answer<pb::CompleteGroupResponse> {
+        answer(Err(unimplemented_op!("this task leads no collective group")))
+    }
+
+    async fn complete_instance(&self, _: Request<pb::CompleteInstanceRequest>) -> Answer<pb::CompleteInstanceResponse> {
+        answer(Err(unimplemented_op!("this task leads no collective group")))
+    }
+}

@@ -1,0 +1,381 @@
+//! Messages of the two services, and what they become.
+
+use cluster::{
+    CallableOptions, ClusterSpec, CreateWorkerSession, DeviceAttributes, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, RunMetadata, RunOptions, RunStep, RunStepAnswer, SessionConfig, StepStats, Task,
+};
+use proto::tensorflow as pb;
+use status::{Code, Error, Result};
+use std::time::Duration;
+use tensor::Tensor;
+use tensor::wire::{decode_tensor, encode_shape, encode_tensor};
+
+/// The longest text that fits into a gRPC header.
+const MAX_TEXT: usize = 3072;
+
+/// An error as gRPC carries it.
+pub(crate) fn status(error: Error) -> tonic::Status {
+    let mut text = error.message;
+    if text.len() > MAX_TEXT {
+        let end = (0..=MAX_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(" ... [truncated]");
+    }
+    tonic::Status::new(tonic::Code::from_i32(error.code as i32), text)
+}
+
+/// What gRPC carried, as an error.
+pub(crate) fn error(status: tonic::Status) -> Error {
+    Error::new(Code::from_number(status.code() as i32), status.message())
+}
+
+pub(crate) fn device_attributes(device: DeviceAttributes) -> pb::DeviceAttributes {
+    pb::DeviceAttributes {
+        name: device.name,
+        device_type: device.kind,
+        memory_limit: device.memory_limit,
+        incarnation: device.incarnation,
+        locality: Some(pb::DeviceLocality::default()),
+        ..pb::DeviceAttributes::default()
+    }
+}
+
+pub(crate) fn decode_device(device: pb::DeviceAttributes) -> DeviceAttributes {
+    DeviceAttributes {
+        name: device.name,
+        kind: device.device_type,
+        memory_limit: device.memory_limit,
+        incarnation: device.incarnation,
+    }
+}
+
+fn milliseconds(number: i64) -> Option<Duration> {
+    u64::try_from(number).ok().filter(|&ms| ms > 0).map(Duration::from_millis)
+}
+
+pub(crate) fn session_config(config: pb::ConfigProto) -> Result<SessionConfig> {
+    let graph_options = config.graph_options.unwrap_or_default();
+    let rewrite = graph_options.rewrite_options.unwrap_or_default();
+    let level = graph_options.optimizer_options.map_or(0, |options| options.opt_level);
+    Ok(SessionConfig {
+        device_filters: config.device_filters,
+        soft_placement: config.allow_soft_placement,
+        log_placement: config.log_device_placement,
+        isolate_state: config.isolate_session_state,
+        step_timeout: milliseconds(config.operation_timeout_in_ms),
+        inter_op_threads: config.inter_op_parallelism_threads.max(0) as usize,
+        intra_op_threads: config.intra_op_parallelism_threads.max(0) as usize,
+        device_count: config.device_count.into_iter().map(|(kind, count)| (kind, count.max(0) as usize)).collect(),
+        cluster: config.cluster_def.filter(|def| !def.job.is_empty()).map(cluster_spec).transpose()?,
+        no_rewriting: rewrite.disable_meta_optimizer && level < 0,
+    })
+}
+
+pub(crate) fn encode_session_config(config: &SessionConfig) -> pb::ConfigProto {
+    pb::ConfigProto {
+        device_filters: config.device_filters.clone(),
+        allow_soft_placement: config.soft_placement,
+        log_device_placement: config.log_placement,
+        isolate_session_state: config.isolate_state,
+        operation_timeout_in_ms: config.step_timeout.map_or(0, |time| time.as_millis() as i64),
+        inter_op_parallelism_threads: config.inter_op_threads as i32,
+        intra_op_parallelism_threads: config.intra_op_threads as i32,
+        device_count: config.device_count.iter().map(|(kind, count)| (kind.clone(), *count as i32)).collect(),
+        cluster_def: config.cluster.as_ref().map(encode_cluster),
+        ..pb::ConfigProto::default()
+    }
+}
+
+fn cluster_spec(def: pb::ClusterDef) -> Result<ClusterSpec> {
+    let mut spec = ClusterSpec::new();
+    for job in def.job {
+        for (index, address) in job.tasks {
+            spec = spec.with_task(&job.name, index.max(0) as u32, &address)?;
+        }
+    }
+    Ok(spec)
+}
+
+fn encode_cluster(spec: &ClusterSpec) -> pb::ClusterDef {
+    let job = |name: &str| pb::JobDef {
+        name: name.to_string(),
+        tasks: spec.job(name).into_iter().flatten().map(|(&index, address)| (index as i32, address.clone())).collect(),
+    };
+    pb::ClusterDef { job: spec.jobs().map(job).collect() }
+}
+
+fn run_options(options: pb::RunOptions) -> RunOptions {
+    RunOptions {
+        timeout: milliseconds(options.timeout_in_ms),
+        trace: options.trace_level > 0,
+        partition_graphs: options.output_partition_graphs,
+    }
+}
+
+fn named(tensors: Vec<pb::NamedTensorProto>) -> Result<Vec<(String, Tensor)>> {
+    tensors.into_iter().map(|named| Ok((named.name, decode_tensor(named.tensor.unwrap_or_default())?))).collect()
+}
+
+fn encode_named(tensors: Vec<(String, Tensor)>) -> Result<Vec<pb::NamedTensorProto>> {
+    let encode =
+        |(name, tensor): (String, Tensor)| Ok(pb::NamedTensorProto { name, tensor: Some(encode_tensor(&tensor)?) });
+    tensors.into_iter().map(encode).collect()
+}
+
+pub(crate) fn run_step(request: pb::RunStepRequest) -> Result<RunStep> {
+    Ok(RunStep {
+        feeds: named(request.feed)?,
+        fetches: request.fetch,
+        targets: request.target,
+        options: run_options(request.options.unwrap_or_default()),
+        partial: (!request.partial_run_handle.is_empty()).then_some(request.partial_run_handle),
+    })
+}
+
+pub(crate) fn encode_run_step(session: &str, step: RunStep) -> Result<pb::RunStepRequest> {
+    let options = pb::RunOptions {
+        timeout_in_ms: step.options.timeout.map_or(0, |time| time.as_millis() as i64),
+        trace_level: if step.options.trace { 3 } else { 0 },
+        output_partition_graphs: step.options.partition_graphs,
+        ..pb::RunOptions::default()
+    };
+    Ok(pb::RunStepRequest {
+        session_handle: session.to_string(),
+        feed: encode_named(step.feeds)?,
+        fetch: step.fetches,
+        target: step.targets,
+        options: Some(options),
+        partial_run_handle: step.partial.unwrap_or_default(),
+        store_errors_in_response_body: true,
+        request_id: 0,
+    })
+}
+
+pub(crate) fn run_step_answer(answer: RunStepAnswer) -> Result<pb::RunStepResponse> {
+    Ok(pb::RunStepResponse {
+        tensor: encode_named(answer.tensors)?,
+        metadata: Some(run_metadata(answer.metadata)),
+        ..pb::RunStepResponse::default()
+    })
+}
+
+pub(crate) fn run_step_error(error: Error) -> pb::RunStepResponse {
+    pb::RunStepResponse {
+        status_code: error.code as i32,
+        status_error_message: error.message,
+        ..pb::RunStepResponse::default()
+    }
+}
+
+pub(crate) fn decode_run_step_answer(answer: pb::RunStepResponse) -> Result<RunStepAnswer> {
+    if answer.status_code != 0 {
+        return Err(Error::new(Code::from_number(answer.status_code), answer.status_error_message));
+    }
+    let metadata = answer.metadata.unwrap_or_default();
+    let graphs = metadata.partition_graphs.into_iter().map(graph::wire::decode_graph).collect::<Result<_>>()?;
+    Ok(RunStepAnswer {
+        tensors: named(answer.tensor)?,
+        metadata: RunMetadata {
+            stats: decode_stats(metadata.step_stats.unwrap_or_default()),
+            partition_graphs: graphs,
+        },
+    })
+}
+
+pub(crate) fn run_metadata(metadata: RunMetadata) -> pb::RunMetadata {
+    pb::RunMetadata {
+        step_stats: (!metadata.stats.is_empty()).then(|| encode_stats(metadata.stats)),
+        partition_graphs: metadata.partition_graphs.iter().map(graph::wire::encode_graph).collect(),
+        ..pb::RunMetadata::default()
+    }
+}
+
+fn encode_stats(stats: StepStats) -> pb::StepStats {
+    let device = |(device, nodes): (String, Vec<cluster::NodeStats>)| pb::DeviceStepStats {
+        device,
+        node_stats: nodes.into_iter().map(node_stats).collect(),
+        ..pb::DeviceStepStats::default()
+    };
+    pb::StepStats { dev_stats: stats.into_iter().map(device).collect() }
+}
+
+fn node_stats(node: cluster::NodeStats) -> pb::NodeExecStats {
+    let (start, end) = (node.start, node.end.max(node.start));
+    let output = |(slot, (dtype, shape)): (usize, &(tensor::DType, tensor::Shape))| pb::NodeOutput {
+        slot: slot as i32,
+        tensor_description: Some(pb::TensorDescription {
+            dtype: dtype.number(),
+            shape: Some(encode_shape(shape)),
+            ..pb::TensorDescription::default()
+        }),
+    };
+    pb::NodeExecStats {
+        node_name: node.name.to_string(),
+        all_start_micros: (start / 1000) as i64,
+        op_end_rel_micros: ((end - start) / 1000) as i64,
+        all_end_rel_micros: ((end - start) / 1000) as i64,
+        all_start_nanos: start as i64,
+        op_end_rel_nanos: (end - start) as i64,
+        all_end_rel_nanos: (end - start) as i64,
+        scheduled_micros: (node.scheduled / 1000) as i64,
+        scheduled_nanos: node.scheduled as i64,
+        timeline_label: format!("{} = {}()", node.name, node.op),
+        thread_id: node.thread,
+        output: node.outputs.iter().enumerate().map(output).collect(),
+        ..pb::NodeExecStats::default()
+    }
+}
+
+fn decode_stats(stats: pb::StepStats) -> StepStats {
+    let node = |node: pb::NodeExecStats| {
+        let op = node.timeline_label.split(" = ").nth(1).and_then(|rest| rest.split('(').next()).unwrap_or("");
+        cluster::NodeStats {
+            op: op.into(),
+            name: node.node_name.as_str().into(),
+            scheduled: node.scheduled_nanos as u64,
+            start: node.all_start_nanos as u64,
+            end: node.all_start_nanos.wrapping_add(node.all_end_rel_nanos) as u64,
+            outputs: Vec::new(),
+            thread: node.thread_id,
+        }
+    };
+    let device = |device: pb::DeviceStepStats| (device.device, device.node_stats.into_iter().map(node).collect());
+    stats.dev_stats.into_iter().map(device).collect()
+}
+
+pub(crate) fn callable_options(options: pb::CallableOptions) -> CallableOptions {
+    CallableOptions {
+        has_devices: !options.feed_devices.is_empty() || !options.fetch_devices.is_empty(),
+        feeds: options.feed,
+        fetches: options.fetch,
+        targets: options.target,
+        run: run_options(options.run_options.unwrap_or_default()),
+    }
+}
+
+pub(crate) fn create_worker_session(request: pb::CreateWorkerSessionRequest) -> Result<CreateWorkerSession> {
+    let server = request.server_def.unwrap_or_default();
+    let own = Task { job: server.job_name, index: server.task_index.max(0) as u32 };
+    let cluster = match server.cluster.filter(|cluster| !cluster.job.is_empty()) {
+        Some(cluster) => Some((cluster_spec(cluster)?, own)),
+        None => None,
+    };
+    Ok(CreateWorkerSession {
+        session: request.session_handle,
+        isolate_state: request.isolate_session_state,
+        master_task: request.master_task,
+        master_incarnation: request.master_incarnation,
+        cluster,
+    })
+}
+
+pub(crate) fn encode_create_worker_session(request: CreateWorkerSession) -> pb::CreateWorkerSessionRequest {
+    let server_def = request.cluster.map(|(cluster, own)| pb::ServerDef {
+        cluster: Some(encode_cluster(&cluster)),
+        job_name: own.job,
+        task_index: own.index as i32,
+        protocol: "grpc".to_string(),
+        ..pb::ServerDef::default()
+    });
+    pb::CreateWorkerSessionRequest {
+        session_handle: request.session,
+        server_def: Some(server_def.unwrap_or_default()),
+        isolate_session_state: request.isolate_state,
+        master_task: request.master_task,
+        master_incarnation: request.master_incarnation,
+        ..pb::CreateWorkerSessionRequest::default()
+    }
+}
+
+pub(crate) fn register_graph(request: pb::RegisterGraphRequest) -> Result<RegisterGraph> {
+    Ok(RegisterGraph {
+        session: if request.create_worker_session_called { request.session_handle } else { String::new() },
+        graph: graph::wire::decode_graph(request.graph_def.unwrap_or_default())?,
+        no_rewriting: false,
+    })
+}
+
+pub(crate) fn encode_register_graph(request: RegisterGraph) -> pb::RegisterGraphRequest {
+    pb::RegisterGraphRequest {
+        create_worker_session_called: !request.session.is_empty(),
+        session_handle: request.session,
+        graph_def: Some(graph::wire::encode_graph(&request.graph)),
+        graph_options: Some(pb::GraphOptions::default()),
+        config_proto: Some(pb::ConfigProto::default()),
+        ..pb::RegisterGraphRequest::default()
+    }
+}
+
+pub(crate) fn run_graph(request: pb::RunGraphRequest) -> Result<RunGraph> {
+    Ok(RunGraph {
+        session: if request.create_worker_session_called { request.session_handle } else { String::new() },
+        graph: request.graph_handle,
+        step_id: request.step_id as u64,
+        send: named(request.send)?,
+        recv: request.recv_key,
+        trace: request.exec_opts.is_some_and(|options| options.record_timeline || options.record_costs),
+        partial: request.is_partial,
+        last_partial: request.is_last_partial_run,
+    })
+}
+
+pub(crate) fn encode_run_graph(request: RunGraph) -> Result<pb::RunGraphRequest> {
+    Ok(pb::RunGraphRequest {
+        create_worker_session_called: !request.session.is_empty(),
+        session_handle: request.session,
+        graph_handle: request.graph,
+        step_id: request.step_id as i64,
+        exec_opts: Some(pb::ExecutorOpts {
+            record_timeline: request.trace,
+            record_costs: request.trace,
+            ..pb::ExecutorOpts::default()
+        }),
+        send: encode_named(request.send)?,
+        recv_key: request.recv,
+        is_partial: request.partial,
+        is_last_partial_run: request.last_partial,
+        store_errors_in_response_body: true,
+        request_id: 0,
+    })
+}
+
+pub(crate) fn run_graph_answer(answer: RunGraphAnswer) -> Result<pb::RunGraphResponse> {
+    Ok(pb::RunGraphResponse {
+        recv: encode_named(answer.recv)?,
+        step_stats: (!answer.stats.is_empty()).then(|| encode_stats(answer.stats)),
+        ..pb::RunGraphResponse::default()
+    })
+}
+
+pub(crate) fn run_graph_error(error: Error) -> pb::RunGraphResponse {
+    pb::RunGraphResponse {
+        status_code: error.code as i32,
+        status_error_message: error.message,
+        ..pb::RunGraphResponse::default()
+    }
+}
+
+pub(crate) fn decode_run_graph_answer(answer: pb::RunGraphResponse) -> Result<RunGraphAnswer> {
+    if answer.status_code != 0 {
+        let mut error = Error::new(Code::from_number(answer.status_code), answer.status_error_message);
+        error.derived = error.message.contains("[_Derived_]") || error.code == Code::Cancelled;
+        return Err(error);
+    }
+    Ok(RunGraphAnswer { recv: named(answer.recv)?, stats: decode_stats(answer.step_stats.unwrap_or_default()) })
+}
+
+pub(crate) fn recv_tensor(request: pb::RecvTensorRequest) -> RecvTensor {
+    RecvTensor { step_id: request.step_id as u64, key: request.rendezvous_key }
+}
+
+pub(crate) fn encode_recv_tensor(request: RecvTensor) -> pb::RecvTensorRequest {
+    pb::RecvTensorRequest {
+        step_id: request.step_id as i64,
+        rendezvous_key: request.key,
+        ..pb::RecvTensorRequest::default()
+    }
+}
+
+pub(crate) fn recv_tensor_answer((tensor, is_dead): (Tensor, bool)) -> Result<pb::RecvTensorResponse> {
+    Ok(pb::RecvTensorResponse { tensor: Some(encode_tensor(&tensor)?), is_dead, ..pb::RecvTensorResponse::default() })
+}

@@ -1,0 +1,94 @@
+//! A task that serves clients and other tasks.
+
+use cluster::{ClusterSpec, Master, Task, Worker, WorkerOptions};
+use grpc::{GrpcPeers, Serving};
+use status::{Result, internal, invalid};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// All tasks there are.
+    pub cluster: ClusterSpec,
+    /// Which of them this is.
+    pub task: Task,
+    /// How many CPU devices it has.
+    pub devices: usize,
+    /// Threads that run heavy ops; zero means one for each processor.
+    pub inter_op_threads: usize,
+    /// Threads over which one op splits its loops; zero means one for each processor.
+    pub intra_op_threads: usize,
+}
+
+/// A running server: one task of a cluster. Dropping it stops it.
+pub struct Server {
+    master: Arc<Master>,
+    serving: Option<Serving>,
+    target: String,
+    runtime: Runtime,
+}
+
+/// Threads that move messages; steps run on threads of their own.
+const IO_THREADS: usize = 2;
+
+impl ServerOptions {
+    /// A task of a cluster, with one device and as many threads as there are processors.
+    pub fn new(cluster: ClusterSpec, task: Task) -> ServerOptions {
+        ServerOptions { cluster, task, devices: 1, inter_op_threads: 0, intra_op_threads: 0 }
+    }
+}
+
+impl Server {
+    /// Starts a task; it listens when this returns. Port 0 in its address means any free port.
+    pub fn start(options: ServerOptions) -> Result<Server> {
+        let address = options.cluster.address(&options.task).ok_or_else(|| no_task(&options))?.to_string();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(IO_THREADS)
+            .thread_name("flowgrid-io")
+            .enable_all()
+            .build()
+            .map_err(|error| internal!("Cannot start threads: {error}"))?;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let or_all = |count: usize| if count == 0 { processors } else { count };
+        let worker = Worker::new(WorkerOptions {
+            task: options.task.clone(),
+            cluster: options.cluster,
+            registry: ops::registry(),
+            devices: options.devices,
+            inter_op_threads: or_all(options.inter_op_threads),
+            intra_op_threads: or_all(options.intra_op_threads),
+            peers: Arc::new(GrpcPeers::new(runtime.handle().clone())),
+            differentiate: None,
+        });
+        let master = Master::new(worker);
+        let serving = runtime.block_on(grpc::serve(master.clone(), &address))?;
+        let host = address.rsplit_once(':').map_or("localhost", |(host, _)| host);
+        let bound = format!("{host}:{}", serving.address.port());
+        master.worker().set_own_address(&bound);
+        Ok(Server { master, serving: Some(serving), target: format!("grpc://{bound}"), runtime })
+    }
+
+    /// Where clients find it: `grpc://host:port`.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Waits until `end` is over, then stops.
+    pub fn join(mut self, end: impl Future<Output = ()>) {
+        let serving = self.serving.take();
+        self.runtime.block_on(async {
+            end.await;
+            self.master.shut_down().await;
+            if let Some(serving) = serving {
+                // Clients keep their connections open: those that are idle need not be waited for.
+                let _ = tokio::time::timeout(std::time::Duration::from_secs(2), serving.stop()).await;
+            }
+        });
+    }
+}
+
+fn no_task(options: &ServerOptions) -> status::Error {
+    let known: Vec<String> = options.cluster.tasks().map(|task| task.to_string()).collect();
+    invalid!("{} is not in the cluster; its tasks are {}", options.task, known.join(", "))
+}
