@@ -6,6 +6,7 @@ mod dispatch;
 #[macro_use]
 pub mod array;
 pub mod control;
+pub mod data_structures;
 pub mod math_ops;
 pub mod nn;
 pub mod random;
@@ -27,6 +28,7 @@ fn tables() -> Vec<&'static [Op]> {
     [
         array::TABLES,
         control::TABLES,
+        data_structures::TABLES,
         math_ops::TABLES,
         nn::TABLES,
         random::TABLES,

@@ -18,7 +18,7 @@ pub use handle::ResourceHandle;
 pub use partial_shape::PartialShape;
 pub use shape::Shape;
 pub use tensor::Tensor;
-pub use variant::{Variant, VariantData, VariantObject};
+pub use variant::{AddTensors, Variant, VariantData, VariantObject};
 
 pub use bytes::Bytes;
 pub use half::{bf16, f16};

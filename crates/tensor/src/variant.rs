@@ -2,7 +2,7 @@
 
 use crate::Tensor;
 use bytes::Bytes;
-use status::Result;
+use status::{Result, internal};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +33,22 @@ pub trait VariantObject: Any + Send + Sync + fmt::Debug {
     fn encode(&self) -> Result<VariantData>;
     /// Itself, to be downcast by the ops that know its type.
     fn as_any(&self) -> &dyn Any;
+
+    /// A value like this one with zeros for its numbers; gradients start from it.
+    fn zeros_like(&self) -> Result<Variant> {
+        Err(internal!(
+            "No unary variant unary_op function found for op ZEROS_LIKE Variant: {self:?} for device type: CPU"
+        ))
+    }
+
+    /// The sum with another value of this type, whose tensors `add` adds; gradients are summed with it.
+    fn add(&self, _other: &Variant, _add: &AddTensors<'_>) -> Result<Variant> {
+        Err(internal!("No unary variant binary_op function found for op ADD Variant: {self:?} for device type: CPU"))
+    }
 }
+
+/// Adds two tensors of one type and shape.
+pub type AddTensors<'a> = dyn Fn(&Tensor, &Tensor) -> Result<Tensor> + 'a;
 
 impl Variant {
     /// The object inside, if it is one of type `T`.

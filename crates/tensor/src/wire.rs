@@ -306,3 +306,14 @@ pub fn encode_partial_shape(shape: &PartialShape) -> pb::TensorShapeProto {
         unknown_rank: shape.dims().is_none(),
     }
 }
+
+/// What is known of a shape as a message by itself: some variants carry one inside their metadata.
+pub fn partial_shape_to_bytes(shape: &PartialShape) -> Vec<u8> {
+    encode_partial_shape(shape).encode_to_vec()
+}
+
+/// Reads what `partial_shape_to_bytes` wrote.
+pub fn partial_shape_from_bytes(bytes: &[u8]) -> Result<PartialShape> {
+    let message = pb::TensorShapeProto::decode(bytes).map_err(|error| invalid!("Not a shape: {error}"))?;
+    Ok(decode_partial_shape(Some(&message)))
+}
