@@ -10,6 +10,7 @@ pub mod data_structures;
 pub mod math_ops;
 pub mod nn;
 pub mod random;
+pub mod sparse;
 pub mod state;
 pub mod string;
 pub mod training;
@@ -32,6 +33,7 @@ fn tables() -> Vec<&'static [Op]> {
         math_ops::TABLES,
         nn::TABLES,
         random::TABLES,
+        sparse::TABLES,
         state::TABLES,
         string::TABLES,
         training::TABLES,

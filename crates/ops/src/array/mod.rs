@@ -12,14 +12,18 @@ pub(crate) mod numbers;
 mod order;
 pub(crate) mod walk;
 
+pub mod bincount;
 pub mod concat;
 pub mod constant;
+pub mod count_sparse;
 pub mod diag;
 pub mod dynamic_partition;
 pub mod dynamic_stitch;
+pub mod edit_distance;
 pub mod fill;
 pub mod gather;
 pub mod gather_nd;
+pub mod histogram;
 pub mod identity;
 pub mod in_top_k;
 pub mod invert_permutation;
@@ -52,14 +56,18 @@ use op::Op;
 
 /// The tables of this family.
 pub(crate) const TABLES: &[&[Op]] = &[
+    bincount::OPS,
     concat::OPS,
     constant::OPS,
+    count_sparse::OPS,
     diag::OPS,
     dynamic_partition::OPS,
     dynamic_stitch::OPS,
+    edit_distance::OPS,
     fill::OPS,
     gather::OPS,
     gather_nd::OPS,
+    histogram::OPS,
     identity::OPS,
     in_top_k::OPS,
     invert_permutation::OPS,

@@ -13,6 +13,12 @@ pub(crate) trait Summed: Element + Number {
     fn widen(self) -> Self::Wide;
     /// Narrower, rounded.
     fn narrow(wide: Self::Wide) -> Self;
+
+    /// With the sign of the imaginary part changed, if there is one.
+    #[inline(always)]
+    fn conjugate(self) -> Self {
+        self
+    }
 }
 
 /// A number that has finite ends.
@@ -24,7 +30,7 @@ pub(crate) trait Bounded: Element + Ordered {
 }
 
 macro_rules! own_width {
-    ($($t:ty, $count:expr;)*) => {$(
+    ($($t:ty, $count:expr $(, $conjugate:expr)?;)*) => {$(
         impl Summed for $t {
             type Wide = $t;
 
@@ -41,6 +47,11 @@ macro_rules! own_width {
             fn narrow(wide: $t) -> $t {
                 wide
             }
+
+            $(#[inline(always)]
+            fn conjugate(self) -> $t {
+                $conjugate(self)
+            })?
         }
     )*};
 }
@@ -56,8 +67,8 @@ own_width! {
     u16, |n| n as u16;
     u32, |n| n as u32;
     u64, |n| n as u64;
-    Complex32, |n| Complex32::new(n as f32, 0.0);
-    Complex64, |n| Complex64::new(n as f64, 0.0);
+    Complex32, |n| Complex32::new(n as f32, 0.0), |z: Complex32| z.conj();
+    Complex64, |n| Complex64::new(n as f64, 0.0), |z: Complex64| z.conj();
 }
 
 macro_rules! half_width {
