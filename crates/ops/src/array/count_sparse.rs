@@ -121,9 +121,9 @@ fn check_weights(weights: &Tensor, values: &Tensor, name: &str) -> Result<()> {
 
 fn run_dense<T: Summed>(mut inputs: Inputs, limits: Limits) -> Result<Outputs> {
     let (values, weights) = (inputs.tensor(0)?, inputs.tensor(1)?);
-    let (rows, width) = match values.shape().dims() {
-        &[width] => (None, width),
-        &[rows, width] => (Some(rows), width),
+    let (rows, width) = match *values.shape().dims() {
+        [width] => (None, width),
+        [rows, width] => (Some(rows), width),
         _ => return Err(invalid!("Input must be a 1 or 2-dimensional tensor. Got: {}", values.shape())),
     };
     let numbers = op::shapes::integers(&values)?;
