@@ -62,7 +62,7 @@ fn chains(pool: &Pool) {
 fn fused_chains(pool: &Pool) {
     use Instruction as I;
     let n = 16 << 20;
-    let (x, y) = (vec![0.5f32; n], vec![0.25f32; n]);
+    let (src, y) = (vec![0.5f32; n], vec![0.25f32; n]);
     let mut z = vec![0.0f32; n];
     let (mut scalar, mut binary, mut tanh) = (Vec::new(), Vec::new(), Vec::new());
     for i in 0..4 {
@@ -76,9 +76,13 @@ fn fused_chains(pool: &Pool) {
         binary.push(I::Binary(Binary::Max, to + 2, to, to + 1));
         tanh.push(I::Unary(Unary::Tanh, i + 1, i));
     }
-    let (x, y) = (Operand::Full(&x), Operand::Full(&y));
+    let (x, y) = (Operand::Full(&src), Operand::Full(&y));
     let program = Program::new(3, &scalar, &[14]);
     let operands = [x, Operand::Scalar(0.5), Operand::Scalar(0.25)];
+    let small = [Operand::Full(&src[..1 << 16]), operands[1], operands[2]];
+    measure("fused scalar chain, 64K", (12 * 8) << 16, || {
+        run(pool, &program, 1, 1 << 16, &small, &mut [&mut z[..1 << 16]])
+    });
     measure("fused scalar chain", 12 * 8 * n, || run(pool, &program, 1, n, &operands, &mut [&mut z]));
     let program = Program::new(2, &binary, &[13]);
     measure("fused binary chain", 12 * 12 * n, || run(pool, &program, 1, n, &[x, y], &mut [&mut z]));

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::shape::Visit;
-use super::{Broadcast, Element};
+use super::{Broadcast, Element, Zip};
 use crate::Pool;
 use crate::cpu::{Loop, vectorize};
-use crate::parallel::split_mut;
+use crate::parallel::{split_mut, split_rows_mut};
 
 /// Writes `f(x, y)` for the pairs that `shape` brings together.
 pub fn broadcast<A: Element, B: Element, U: Element>(
@@ -19,9 +19,34 @@ pub fn broadcast<A: Element, B: Element, U: Element>(
     f: impl Fn(A, B) -> U + Copy + Send + Sync,
 ) {
     check(shape, [a.len(), b.len()], dst.len());
+    if let Some(width) = shape.short_row(1) {
+        return short_rows(pool, cost, width, a, b, dst, f);
+    }
+    if let Some(width) = shape.short_row(0) {
+        return short_rows(pool, cost, width, b, a, dst, move |y, x| f(x, y));
+    }
     split_mut(pool, cost, dst, |start, dst| {
         let range = start..start + dst.len();
         vectorize(Walk { shape, range, visitor: Pairs { a, b, dst, f, advances: shape.advances() } })
+    });
+}
+
+/// A matrix of short rows against one row: the row is written out many times, so that the loops get long.
+fn short_rows<A: Element, B: Element, U: Element>(
+    pool: &Pool,
+    cost: f32,
+    width: usize,
+    matrix: &[A],
+    row: &[B],
+    dst: &mut [U],
+    f: impl Fn(A, B) -> U + Copy + Send + Sync,
+) {
+    let row = row.repeat(512usize.div_ceil(width));
+    split_rows_mut(pool, cost * row.len() as f32, dst, row.len(), |first, dst| {
+        let matrix = &matrix[first * row.len()..][..dst.len()];
+        for (a, dst) in matrix.chunks(row.len()).zip(dst.chunks_mut(row.len())) {
+            vectorize(Zip { a, b: &row[..a.len()], dst, f });
+        }
     });
 }
 

@@ -82,6 +82,13 @@ impl<const N: usize> Broadcast<N> {
         self.strides.iter().all(|strides| strides[i] != 0)
     }
 
+    /// The width of the rows if one operand is a matrix of short rows and the other, of number `side`, one such row.
+    pub(super) fn short_row(&self, side: usize) -> Option<usize> {
+        let [rows, width] = self.dims[..] else { return None };
+        let repeats = self.strides[0][side] == 0 && self.strides[1].iter().all(|stride| *stride == 1);
+        (repeats && width < 64 && rows >= 64).then_some(width)
+    }
+
     /// Whether the operands advance along the last axis.
     pub(super) fn advances(&self) -> [bool; N] {
         self.strides[self.strides.len() - 1].map(|stride| stride != 0)

@@ -1,5 +1,7 @@
 //! Transposes of matrices, block by block: a block's rows and columns fill whole cache lines.
 
+use std::ops::Range;
+
 use super::Permutation;
 use crate::Pool;
 use crate::cpu::has_avx2_fma;
@@ -8,6 +10,10 @@ use crate::parallel::{Shared, split};
 
 /// The side of a block.
 const SIDE: usize = 16;
+/// Columns of the source worked on together: few enough pages for the processor to keep track of.
+const STRIP: usize = 64;
+/// Rows of the source in one piece of work.
+const PIECE: usize = 4096;
 
 /// A matrix inside the source, and where its transpose goes.
 #[derive(Clone, Copy)]
@@ -38,15 +44,17 @@ pub(super) fn transpose_matrices<T: Element>(
     let others: Vec<[usize; 3]> =
         (0..last).filter(|axis| *axis != inner).map(|axis| [dims[axis], strides[axis], out_strides[axis]]).collect();
     let count: usize = others.iter().map(|axis| axis[0]).product();
-    // Strips of whole blocks, so that every thread writes whole cache lines.
-    let strips = matrix.columns.div_ceil(SIDE);
+    // Whole blocks, so that no two threads write one cache line.
+    let (strips, pieces) = (matrix.columns.div_ceil(STRIP), matrix.rows.div_ceil(PIECE));
     let shared = Shared::new(dst);
-    let strip_cost = cost * (matrix.rows * SIDE.min(matrix.columns)) as f32;
-    split(pool, count * strips, strip_cost, 1, |range| {
+    let item_cost = cost * (matrix.rows.min(PIECE) * matrix.columns.min(STRIP)) as f32;
+    split(pool, count * strips * pieces, item_cost, 1, |range| {
         for item in range {
-            let (from, to) = offsets(&others, item / strips);
-            let columns = item % strips * SIDE..matrix.columns.min((item % strips + 1) * SIDE);
-            transpose_strip(&matrix, &src[from..], &shared, to, columns);
+            let (from, to) = offsets(&others, item / (strips * pieces));
+            let (strip, piece) = (item / pieces % strips * STRIP, item % pieces * PIECE);
+            let columns = strip..matrix.columns.min(strip + STRIP);
+            let rows = piece..matrix.rows.min(piece + PIECE);
+            transpose_part(&matrix, &src[from..], &shared, to, rows, columns);
         }
     });
 }
@@ -61,35 +69,58 @@ fn offsets(axes: &[[usize; 3]], mut index: usize) -> (usize, usize) {
     (from, to)
 }
 
-/// Transposes some neighbouring columns; the result's rows begin at `to`.
-fn transpose_strip<T: Element>(
+/// Transposes some rows and columns; the result's first row begins at `to`.
+fn transpose_part<T: Element>(
     matrix: &Matrix,
     src: &[T],
     dst: &Shared<T>,
     to: usize,
-    columns: std::ops::Range<usize>,
+    rows: Range<usize>,
+    columns: Range<usize>,
 ) {
-    let mut row = 0;
-    let mut block = [src[0]; SIDE * SIDE];
-    if columns.len() == SIDE {
-        while row + SIDE <= matrix.rows {
-            let from = &src[row * matrix.stride + columns.start..];
-            transpose_block(from, matrix.stride, &mut block);
-            for (i, line) in block.chunks_exact(SIDE).enumerate() {
-                let at = to + (columns.start + i) * matrix.out_stride + row;
-                // SAFETY: strips and matrices are disjoint in the result, and each is worked on once.
-                unsafe { dst.range(at..at + SIDE) }.copy_from_slice(line);
+    let whole_rows = rows.start + rows.len() / SIDE * SIDE;
+    let whole_columns = columns.start + columns.len() / SIDE * SIDE;
+    for band in (rows.start..whole_rows).step_by(STRIP) {
+        for column in (columns.start..whole_columns).step_by(SIDE) {
+            for row in (band..whole_rows.min(band + STRIP)).step_by(SIDE) {
+                move_block(matrix, src, dst, to, row, column);
             }
-            row += SIDE;
         }
     }
-    for column in columns {
-        let at = to + column * matrix.out_stride;
-        // SAFETY: as above.
-        let line = unsafe { dst.range(at + row..at + matrix.rows) };
-        for (i, out) in line.iter_mut().enumerate() {
-            *out = src[(row + i) * matrix.stride + column];
-        }
+    move_edge(matrix, src, dst, to, rows.start..whole_rows, whole_columns..columns.end);
+    move_edge(matrix, src, dst, to, whole_rows..rows.end, columns);
+}
+
+#[inline(always)]
+fn move_block<T: Element>(matrix: &Matrix, src: &[T], dst: &Shared<T>, to: usize, row: usize, column: usize) {
+    let mut block = [src[0]; SIDE * SIDE];
+    transpose_block(&src[row * matrix.stride + column..], matrix.stride, &mut block);
+    for (i, line) in block.chunks_exact(SIDE).enumerate() {
+        let at = to + (column + i) * matrix.out_stride + row;
+        // SAFETY: every element of the result belongs to one part, and every part is worked on once.
+        unsafe { dst.range(at..at + SIDE) }.copy_from_slice(line);
+    }
+}
+
+/// What is left beside whole blocks, element by element; the shorter side is the inner loop.
+fn move_edge<T: Element>(
+    matrix: &Matrix,
+    src: &[T],
+    dst: &Shared<T>,
+    to: usize,
+    rows: Range<usize>,
+    columns: Range<usize>,
+) {
+    let move_one = |row: usize, column: usize| {
+        let at = to + column * matrix.out_stride + row;
+        // SAFETY: as in `move_block`.
+        let out = unsafe { dst.range(at..at + 1) };
+        out[0] = src[row * matrix.stride + column];
+    };
+    if columns.len() < rows.len() {
+        rows.for_each(|row| columns.clone().for_each(|column| move_one(row, column)));
+    } else {
+        columns.for_each(|column| rows.clone().for_each(|row| move_one(row, column)));
     }
 }
 
