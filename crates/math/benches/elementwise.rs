@@ -64,6 +64,7 @@ fn fused_chains(pool: &Pool) {
     let n = 16 << 20;
     let (src, y) = (vec![0.5f32; n], vec![0.25f32; n]);
     let mut z = vec![0.0f32; n];
+    let z2 = y.clone();
     let (mut scalar, mut binary, mut tanh) = (Vec::new(), Vec::new(), Vec::new());
     for i in 0..4 {
         let (from, to) = (if i == 0 { 0 } else { 2 + 3 * i }, 3 + 3 * i);
@@ -85,6 +86,10 @@ fn fused_chains(pool: &Pool) {
     });
     measure("fused scalar chain", 12 * 8 * n, || run(pool, &program, 1, n, &operands, &mut [&mut z]));
     let program = Program::new(2, &binary, &[13]);
+    let small = [Operand::Full(&src[..1 << 16]), Operand::Full(&z2[..1 << 16])];
+    measure("fused binary chain, 64K", (12 * 12) << 16, || {
+        run(pool, &program, 1, 1 << 16, &small, &mut [&mut z[..1 << 16]])
+    });
     measure("fused binary chain", 12 * 12 * n, || run(pool, &program, 1, n, &[x, y], &mut [&mut z]));
     let program = Program::new(1, &tanh, &[4]);
     measure("fused tanh chain", 4 * 8 * n, || run(pool, &program, 1, n, &[x], &mut [&mut z]));
