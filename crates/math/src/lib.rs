@@ -8,6 +8,7 @@ pub mod elementwise;
 pub mod function;
 pub mod fused;
 pub mod gemm;
+pub mod lanes;
 pub mod optimizer;
 pub mod parallel;
 pub mod philox;

@@ -11,6 +11,7 @@ pub use broadcast::{broadcast, broadcast_in_place_left, broadcast_in_place_right
 pub(crate) use map::Map;
 pub use map::{fill, map, map_guarded, map_in_place};
 pub use shape::Broadcast;
+pub(crate) use shape::Visit;
 pub(crate) use zip::Zip;
 pub use zip::{zip, zip_in_place_left, zip_in_place_right, zip_scalar_left, zip_scalar_right};
 

@@ -90,13 +90,18 @@ impl<const N: usize> Broadcast<N> {
     }
 
     /// Whether the operands advance along the last axis.
-    pub(super) fn advances(&self) -> [bool; N] {
+    pub(crate) fn advances(&self) -> [bool; N] {
         self.strides[self.strides.len() - 1].map(|stride| stride != 0)
+    }
+
+    /// The length of the last axis.
+    pub(crate) fn inner_len(&self) -> usize {
+        self.dims[self.dims.len() - 1]
     }
 
     /// Visits the elements of `range`, counted in the result, as segments along the last axis.
     #[inline(always)]
-    pub(super) fn walk(&self, range: Range<usize>, visitor: &mut impl Visit<N>) {
+    pub(crate) fn walk(&self, range: Range<usize>, visitor: &mut impl Visit<N>) {
         if range.is_empty() {
             return;
         }
@@ -148,7 +153,7 @@ impl<const N: usize> Broadcast<N> {
 }
 
 /// What is done to a run of elements of the result.
-pub(super) trait Visit<const N: usize> {
+pub(crate) trait Visit<const N: usize> {
     /// The `len` results from `start` on, counted from the start of the range walked; operand `i` begins at `from[i]`
     /// and advances with the result, or stands still.
     fn segment(&mut self, start: usize, len: usize, from: [usize; N]);
