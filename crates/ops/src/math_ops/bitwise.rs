@@ -1,0 +1,80 @@
+//! Bits of integers.
+
+use super::kernels::{mapping, mapping_to, pairing};
+use math::lanes::{Map, Pairs};
+use op::shapes::{broadcast, unchanged};
+use op::{Grad, Op};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "BitwiseAnd(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}; \
+              commutative",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x & y)))),
+    },
+    Op {
+        def: "BitwiseOr(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}; \
+              commutative",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x | y)))),
+    },
+    Op {
+        def: "BitwiseXor(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}; \
+              commutative",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x ^ y)))),
+    },
+    Op {
+        def: "LeftShift(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x << distance(y, T::BITS))))),
+    },
+    Op {
+        def: "RightShift(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x >> distance(y, T::BITS))))),
+    },
+    Op {
+        def: "Invert(x: T) -> y: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
+        shape: unchanged,
+        grad: Grad::Stop,
+        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(mapping(Map::vector(|x: T| !x)))),
+    },
+    Op {
+        def: "PopulationCount(x: T) -> y: uint8; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
+        shape: unchanged,
+        grad: Grad::Stop,
+        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(mapping_to(Map::vector(|x: T| x.count_ones() as u8)))),
+    },
+];
+
+binary_builders! {
+    /// Bits set in both.
+    bitwise_and = "BitwiseAnd";
+    /// Bits set in either.
+    bitwise_or = "BitwiseOr";
+    /// Bits set in one of them only.
+    bitwise_xor = "BitwiseXor";
+    /// `x` shifted up by `y` bits.
+    left_shift = "LeftShift";
+    /// `x` shifted down by `y` bits; keeps the sign.
+    right_shift = "RightShift";
+}
+
+unary_builders! {
+    /// All bits turned around.
+    invert = "Invert";
+    /// How many bits are set.
+    population_count = "PopulationCount";
+}
+
+/// A distance that can be shifted by: what is out of range goes to the nearest end.
+#[inline(always)]
+fn distance<T: Copy + PartialOrd + Default + TryInto<u32>>(y: T, bits: u32) -> u32 {
+    if y < T::default() { 0 } else { y.try_into().unwrap_or(bits - 1).min(bits - 1) }
+}

@@ -1,0 +1,64 @@
+//! Values kept between two bounds.
+
+use super::kernels::run_pairs;
+use super::{broadcast_grad, compare, logical, select};
+use graph::{Node, Output};
+use math::function::Ordered;
+use math::lanes::Pairs;
+use op::shapes::unchanged;
+use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Setup, grads, many, outputs};
+use status::{Result, invalid};
+use tensor::{Element, Tensor};
+
+pub(crate) const OPS: &[Op] = &[Op {
+    def: "ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> output: T; T: numbertype",
+    shape: unchanged,
+    grad: Grad::Rule(clip_rule),
+    kernel: clip_kernel,
+}];
+
+/// `t` where it is between the bounds, else the bound that is nearer.
+pub fn clip_by_value(t: &Output, min: &Output, max: &Output) -> Output {
+    t.scope().op("ClipByValue").input(t).input(min).input(max).output()
+}
+
+fn clip_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    for_reals!(setup, setup.dtype("T")?, T => {
+        let (larger, smaller) = (Pairs::vector(<T as Ordered>::larger), Pairs::vector(<T as Ordered>::smaller));
+        Ok(many(move |ctx, inputs| Ok(outputs![run_clip::<T>(ctx, &larger, &smaller, inputs)?])))
+    })
+}
+
+fn run_clip<T: Element>(
+    ctx: &Ctx<'_>,
+    larger: &Pairs<T, T, T>,
+    smaller: &Pairs<T, T, T>,
+    mut inputs: Inputs,
+) -> Result<Tensor> {
+    let (t, min, max) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
+    let fits = |bound: &Tensor| bound.shape() == t.shape() || bound.shape().rank() == 0;
+    if !fits(&min) || !fits(&max) {
+        return Err(invalid!(
+            "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. \
+             input shape: {}clip_value_min shape: {}clip_value_max shape: {}",
+            t.shape(),
+            min.shape(),
+            max.shape()
+        ));
+    }
+    let below = run_pairs(ctx, smaller, t, max)?;
+    run_pairs(ctx, larger, below, min)
+}
+
+/// The gradient goes to whichever of the three was chosen.
+fn clip_rule(op: &Node, dy: &Output) -> Result<Grads> {
+    let [t, min, max] = op.inputs()?;
+    let zero = dy.like(0.0);
+    let (is_low, is_high) = (compare::less(&t, &min), compare::greater(&t, &max));
+    let outside = logical::logical_or(&is_low, &is_high);
+    let dt = select::select_v2(&outside, &zero, dy);
+    let part = |is_chosen: &Output, bound: &Output| {
+        broadcast_grad::sum_to_shape_of(select::select_v2(is_chosen, dy, &zero), bound, &t)
+    };
+    Ok(grads![dt, part(&is_low, &min), part(&is_high, &max)])
+}

@@ -1,0 +1,154 @@
+//! Comparisons of two broadcast tensors.
+
+use super::kernels::{broadcast_shape, pairing_to, run_pairs_to};
+use super::strings;
+use graph::Output;
+use math::function::Real;
+use math::lanes::Pairs;
+use op::shapes::{broadcast, broadcast_shapes};
+use op::{Grad, Kernel, Op, Setup, ShapeQuery, binary};
+use status::{Result, invalid};
+use tensor::{DType, Element, PartialShape, Tensor};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "Equal(x: T, y: T) -> z: bool; T: type; incompatible_shape_error: bool = true; commutative",
+        shape: equal_shape,
+        grad: Grad::Stop,
+        kernel: equal_kernel,
+    },
+    Op {
+        def: "NotEqual(x: T, y: T) -> z: bool; T: type; incompatible_shape_error: bool = true; commutative",
+        shape: equal_shape,
+        grad: Grad::Stop,
+        kernel: not_equal_kernel,
+    },
+    Op {
+        def: "Less(x: T, y: T) -> z: bool; T: realnumbertype",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x < y)))),
+    },
+    Op {
+        def: "LessEqual(x: T, y: T) -> z: bool; T: realnumbertype",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x <= y)))),
+    },
+    Op {
+        def: "Greater(x: T, y: T) -> z: bool; T: realnumbertype",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x > y)))),
+    },
+    Op {
+        def: "GreaterEqual(x: T, y: T) -> z: bool; T: realnumbertype",
+        shape: broadcast,
+        grad: Grad::Stop,
+        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x >= y)))),
+    },
+    Op {
+        def: "ApproximateEqual(x: T, y: T) -> z: bool; T: numbertype; tolerance: float = 1e-05; commutative",
+        shape: op::shapes::merged,
+        grad: Grad::Stop,
+        kernel: approximate_equal_kernel,
+    },
+];
+
+binary_builders! {
+    /// Where `x` and `y` are equal.
+    equal = "Equal";
+    /// Where `x` and `y` differ.
+    not_equal = "NotEqual";
+    /// Where `x < y`.
+    less = "Less";
+    /// Where `x <= y`.
+    less_equal = "LessEqual";
+    /// Where `x > y`.
+    greater = "Greater";
+    /// Where `x >= y`.
+    greater_equal = "GreaterEqual";
+}
+
+/// Where `x` and `y` differ by less than `tolerance`.
+pub fn approximate_equal(x: &Output, y: &Output, tolerance: f32) -> Output {
+    x.scope().op("ApproximateEqual").input(x).input(y).attr("tolerance", tolerance).output()
+}
+
+fn equal_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+    if let graph::AttrValue::Bool(false) = query.attr("incompatible_shape_error")? {
+        let shape = match (&query.inputs[0], &query.inputs[1]) {
+            (x, y) if x.known().is_some() && y.known().is_some() => {
+                broadcast_shapes(x, y).unwrap_or(PartialShape::scalar())
+            }
+            _ => PartialShape::unknown(),
+        };
+        return Ok(vec![shape]);
+    }
+    broadcast(query)
+}
+
+fn equal_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let other = different_shapes(setup, false)?;
+    match storage(setup.dtype("T")?) {
+        DType::STRING => Ok(testing(other, |_, x, y| strings::comparing(|x, y| x == y, &x, &y))),
+        dtype => for_plain!(setup, dtype, T => Ok(equality(other, Pairs::vector(|x: T, y: T| x == y)))),
+    }
+}
+
+fn not_equal_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let other = different_shapes(setup, true)?;
+    match storage(setup.dtype("T")?) {
+        DType::STRING => Ok(testing(other, |_, x, y| strings::comparing(|x, y| x != y, &x, &y))),
+        dtype => for_plain!(setup, dtype, T => Ok(equality(other, Pairs::vector(|x: T, y: T| x != y)))),
+    }
+}
+
+/// What the answer is when shapes do not fit each other; none if that is an error.
+fn different_shapes(setup: &Setup<'_>, answer: bool) -> Result<Option<bool>> {
+    Ok((!setup.bool("incompatible_shape_error")?).then_some(answer))
+}
+
+/// Quantized integers are compared as the integers they are stored as.
+fn storage(dtype: DType) -> DType {
+    match dtype {
+        DType::QI8 => DType::I8,
+        DType::QU8 => DType::U8,
+        DType::QI16 => DType::I16,
+        DType::QU16 => DType::U16,
+        DType::QI32 => DType::I32,
+        other => other,
+    }
+}
+
+fn equality<T: Element>(other: Option<bool>, pairs: Pairs<T, T, bool>) -> Kernel {
+    match other {
+        None => pairing_to(pairs),
+        Some(_) => testing(other, move |ctx, x, y| run_pairs_to(ctx, &pairs, x, y)),
+    }
+}
+
+fn testing(
+    other: Option<bool>,
+    test: impl Fn(&op::Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync + 'static,
+) -> Kernel {
+    binary(move |ctx, x, y| match other {
+        Some(answer) if broadcast_shape(x.shape(), y.shape()).is_err() => Ok(Tensor::scalar(answer)),
+        _ => test(ctx, x, y),
+    })
+}
+
+fn approximate_equal_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let tolerance = setup.float("tolerance")?;
+    for_types!(setup, setup.dtype("T")?, [f32, f64], T => Ok(binary(move |_, x, y| run_approximate_equal::<T>(tolerance, x, y))))
+}
+
+fn run_approximate_equal<T: Element + Real>(tolerance: f32, x: Tensor, y: Tensor) -> Result<Tensor> {
+    if x.shape() != y.shape() {
+        return Err(invalid!("x and y must be of the same shape. x shape: {}. y shape: {}", x.shape(), y.shape()));
+    }
+    let tolerance = T::from_f64(f64::from(tolerance));
+    let close = |(&x, &y): (&T, &T)| x.sub(y).absolute() <= tolerance;
+    let results: Vec<bool> = x.values::<T>()?.iter().zip(y.values::<T>()?).map(close).collect();
+    Tensor::from_slice(x.shape(), &results)
+}

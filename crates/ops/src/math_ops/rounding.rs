@@ -1,0 +1,101 @@
+//! Whole numbers near a number, and numbers that are none.
+
+use super::broadcast_grad::summed;
+use super::kernels::{mapping_to, pairing};
+use graph::{Node, Output};
+use math::function::{Ordered, Real};
+use math::lanes::{Map, Pairs};
+use op::shapes::{broadcast, unchanged};
+use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, grads, unary};
+use status::Result;
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "Floor(x: T) -> y: T; T: {bfloat16, half, float, double}",
+        shape: unchanged,
+        grad: Grad::Rule(flat_rule),
+        kernel: |setup| real_function!(setup, floor: vector, vector),
+    },
+    Op {
+        def: "Ceil(x: T) -> y: T; T: {bfloat16, half, float, double}",
+        shape: unchanged,
+        grad: Grad::Rule(flat_rule),
+        kernel: |setup| real_function!(setup, ceil: vector, vector),
+    },
+    Op {
+        def: "Round(x: T) -> y: T; T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, \
+              complex128}",
+        shape: unchanged,
+        grad: Grad::Rule(flat_rule),
+        kernel: round_kernel,
+    },
+    Op {
+        def: "Rint(x: T) -> y: T; T: {bfloat16, half, float, double}",
+        shape: unchanged,
+        grad: Grad::Rule(flat_rule),
+        kernel: |setup| real_function!(setup, round: vector, vector),
+    },
+    Op {
+        def: "IsNan(x: T) -> y: bool; T: {bfloat16, half, float, double}",
+        shape: unchanged,
+        grad: Grad::Stop,
+        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(mapping_to(Map::vector(|x: T| x.is_nan())))),
+    },
+    Op {
+        def: "IsInf(x: T) -> y: bool; T: {bfloat16, half, float, double}",
+        shape: unchanged,
+        grad: Grad::Stop,
+        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(mapping_to(Map::vector(|x: T| x.absolute() == T::INFINITY)))),
+    },
+    Op {
+        def: "IsFinite(x: T) -> y: bool; T: {bfloat16, half, float, double}",
+        shape: unchanged,
+        grad: Grad::Stop,
+        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(mapping_to(Map::vector(|x: T| x.absolute() < T::INFINITY)))),
+    },
+    Op {
+        def: "NextAfter(x1: T, x2: T) -> output: T; T: {double, float} = float",
+        shape: broadcast,
+        grad: Grad::Rule(next_after_rule),
+        kernel: |setup| for_types!(setup, setup.dtype("T")?, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Real>::next_after)))),
+    },
+];
+
+unary_builders! {
+    /// The largest whole number not above `x`.
+    floor = "Floor";
+    /// The smallest whole number not below `x`.
+    ceil = "Ceil";
+    /// The nearest whole number; halves go to the even one.
+    round = "Round";
+    /// The nearest whole number; halves go to the even one.
+    rint = "Rint";
+    /// Where `x` is not a number.
+    is_nan = "IsNan";
+    /// Where `x` is infinite.
+    is_inf = "IsInf";
+    /// Where `x` is neither infinite nor not-a-number.
+    is_finite = "IsFinite";
+}
+
+binary_builders! {
+    /// The neighbour of `x` in the direction of `y`.
+    next_after = "NextAfter";
+}
+
+fn round_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    match setup.dtype("T")? {
+        dtype if dtype.is_integer() => Ok(unary(|_, x| Ok(x)).free()),
+        _ => real_function!(setup, round: vector, vector),
+    }
+}
+
+/// A step function has no slope.
+fn flat_rule(_: &Node, _: &Output) -> Result<Grads> {
+    Ok(grads![NoGradient])
+}
+
+fn next_after_rule(op: &Node, dz: &Output) -> Result<Grads> {
+    let [x, y] = op.inputs()?;
+    Ok(summed(&x, &y, dz.clone(), dz * 0.0))
+}
