@@ -56,12 +56,6 @@ pub(crate) const OPS: &[Op] = &[
         kernel: ref_identity_kernel,
     },
     Op {
-        def: "RefIdentity(input: Ref(T)) -> output: Ref(T); T: type; uninitialized",
-        shape: unchanged,
-        grad: Grad::Rule(pass),
-        kernel: ref_identity_kernel,
-    },
-    Op {
         def: "GuaranteeConst(input: T) -> output: T; T: type; stateful",
         shape: unchanged,
         grad: Grad::Unknown,

@@ -1,11 +1,12 @@
-//! Axes in another order: Transpose, ConjugateTranspose, InvertPermutation.
+//! Axes in another order: Transpose, ConjugateTranspose.
 
+use super::invert_permutation::invert_permutation;
 use super::units::Unit;
 use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use math::transpose::{Permutation, transpose as move_axes, transpose_clone};
-use op::shapes::{integers, unchanged};
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, unary};
+use op::shapes::integers;
+use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
 use status::{Result, invalid};
 use tensor::{Bytes, Complex32, Complex64, DType, PartialShape, ResourceHandle, Shape, Tensor, Variant};
 
@@ -22,12 +23,6 @@ pub(crate) const OPS: &[Op] = &[
         grad: Grad::Rule(conjugate_transpose_rule),
         kernel: conjugate_transpose_kernel,
     },
-    Op {
-        def: "InvertPermutation(x: T) -> y: T; T: {int32, int64} = int32",
-        shape: unchanged,
-        grad: Grad::Stop,
-        kernel: invert_permutation_kernel,
-    },
 ];
 
 /// `x` with its axes in another order: axis `i` of the result is axis `perm[i]` of `x`.
@@ -38,11 +33,6 @@ pub fn transpose(x: &Output, perm: &Output) -> Output {
 /// As `transpose`, and every element replaced by its complex conjugate.
 pub fn conjugate_transpose(x: &Output, perm: &Output) -> Output {
     x.scope().op("ConjugateTranspose").input(x).input(perm).output()
-}
-
-/// The permutation that undoes the permutation `x`.
-pub fn invert_permutation(x: &Output) -> Output {
-    x.scope().op("InvertPermutation").input(x).output()
 }
 
 fn transpose_rule(op: &Node, dy: &Output) -> Result<Grads> {
@@ -148,27 +138,4 @@ fn conjugate_transpose_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         }),
         _ => binary(|ctx, x, perm| run_transpose(ctx.pool(), x, &perm)),
     })
-}
-
-fn invert_permutation_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [i32, i64], T => Ok(unary(|_, x| {
-        if x.shape().rank() != 1 {
-            return Err(invalid!("invert_permutation expects a 1D vector."));
-        }
-        let inverse = inverted(&integers(&x)?)?;
-        Ok(Tensor::vector::<T>(&inverse.into_iter().map(|place| place as T).collect::<Vec<_>>()))
-    })))
-}
-
-fn inverted(permutation: &[i64]) -> Result<Vec<usize>> {
-    let mut places: Vec<Option<usize>> = vec![None; permutation.len()];
-    for (place, &number) in permutation.iter().enumerate() {
-        let slot = usize::try_from(number).ok().and_then(|number| places.get_mut(number));
-        match slot {
-            None => return Err(invalid!("{number} is not between 0 and {}", permutation.len())),
-            Some(Some(_)) => return Err(invalid!("{number} is duplicated in the input.")),
-            Some(slot) => *slot = Some(place),
-        }
-    }
-    Ok(places.into_iter().flatten().collect())
 }
