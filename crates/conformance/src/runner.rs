@@ -1,0 +1,141 @@
+//! Running all cases on a runtime, and telling all that failed.
+
+use crate::case::{Case, Want, parse};
+use crate::compare::compare;
+use crate::expected::{Elements, Expected};
+use status::Result;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use tensor::Tensor;
+
+/// A runtime on which cases run.
+pub trait Runner {
+    /// Whether this runtime can run the case at all.
+    fn takes(&self, case: &Case) -> bool;
+    /// Runs the node of a case.
+    fn run(&self, case: &Case) -> Result<Answer>;
+}
+
+/// What a runtime answered.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Outputs, in order.
+    pub outputs: Vec<Tensor>,
+    /// Variables after the run, by the argument that took them; none where there is no value.
+    pub after: Vec<(String, Option<Tensor>)>,
+}
+
+/// All case files, read.
+pub struct Files {
+    /// The cases, in order of file and line.
+    pub cases: Vec<Case>,
+    /// Ops that have no case, by the files called `uncovered.txt`.
+    pub uncovered: BTreeSet<String>,
+    /// What could not be read.
+    pub errors: Vec<String>,
+}
+
+impl Files {
+    /// Reads everything under `cases/`.
+    pub fn read() -> Files {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+        let mut files = Files { cases: Vec::new(), uncovered: BTreeSet::new(), errors: Vec::new() };
+        for path in walk(&root) {
+            let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+            files.add(&name, &path);
+        }
+        files
+    }
+
+    fn add(&mut self, name: &str, path: &Path) {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => return self.errors.push(format!("{name}: {error}")),
+        };
+        if name.ends_with("uncovered.txt") {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+            self.uncovered.extend(lines.map(str::to_string));
+        } else if name.ends_with(".case") {
+            match parse(name, &text) {
+                Ok(cases) => self.cases.extend(cases),
+                Err(error) => self.errors.push(error.message),
+            }
+        }
+    }
+}
+
+/// All files below a folder, sorted.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.into_iter().flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+/// Runs the cases that `filter` names (all if it is empty) and tells what failed, one text a failure.
+pub fn run_all(runner: &dyn Runner, files: &Files, filter: &str) -> Vec<String> {
+    let mut failures = files.errors.clone();
+    for case in &files.cases {
+        if !case.is_named(filter) || !runner.takes(case) {
+            continue;
+        }
+        for failure in run_one(runner, case) {
+            failures.push(format!("{} {}: {failure}", case.place, case.op));
+        }
+    }
+    failures
+}
+
+fn run_one(runner: &dyn Runner, case: &Case) -> Vec<String> {
+    let answer = match caught(|| runner.run(case)) {
+        Ok(answer) => answer,
+        Err(panic) => return vec![panic],
+    };
+    match (&case.want, answer) {
+        (Want::Unknown, _) => vec!["nothing is expected yet: run update.py".into()],
+        (Want::Error(code, text), Err(error)) => {
+            let said = error.message.split("\n\t [[").next().unwrap_or_default();
+            if error.code == *code && said.contains(text.as_str()) {
+                return Vec::new();
+            }
+            vec![format!("wrong error\n    expected {code:?}: {text}\n    got      {:?}: {said}", error.code)]
+        }
+        (Want::Error(code, text), Ok(answer)) => {
+            vec![format!("no error, but {:?}\n    expected {code:?}: {text}", answer.outputs)]
+        }
+        (Want::Outputs { .. }, Err(error)) => vec![format!("error {error}")],
+        (Want::Outputs { outputs, after }, Ok(answer)) => {
+            let found: Vec<Option<&Tensor>> = answer.outputs.iter().map(Some).collect();
+            let mut failures = compare_all(case, "out", &found, outputs);
+            let left: Vec<Option<&Tensor>> = answer.after.iter().map(|(_, tensor)| tensor.as_ref()).collect();
+            failures.extend(compare_all(case, "after", &left, after));
+            failures
+        }
+    }
+}
+
+fn compare_all(case: &Case, line: &str, found: &[Option<&Tensor>], expected: &[(String, Expected)]) -> Vec<String> {
+    let mut failures = Vec::new();
+    if found.len() != expected.len() {
+        failures.push(format!("{} '{line}' instead of {}", found.len(), expected.len()));
+    }
+    for (found, (name, expected)) in found.iter().zip(expected) {
+        let difference = match (found, &expected.elements) {
+            (None, Elements::None) => Ok(()),
+            (None, _) => Err("has no value".into()),
+            (Some(tensor), _) => compare(tensor, expected, case.tolerance),
+        };
+        failures.extend(difference.err().map(|what| format!("{line} {name}: {what}")));
+    }
+    failures
+}
+
+/// What `work` gives, or the text of its panic.
+pub fn caught<T>(work: impl FnOnce() -> T) -> std::result::Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        format!("PANIC: {}", text.unwrap_or_else(|| "of unknown kind".into()))
+    })
+}

@@ -1,0 +1,5 @@
+//! All cases on all runtimes, and the rows against TensorFlow's op list.
+
+mod cases;
+mod format;
+mod op_list;
