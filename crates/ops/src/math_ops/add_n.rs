@@ -6,7 +6,7 @@ use math::lanes::{Meeting, Pairs};
 use op::shapes::merged;
 use op::{Ctx, Grad, Gradient, Grads, Kernel, Op, Setup, ShapeQuery, many, outputs};
 use status::{Result, internal, invalid};
-use tensor::{Element, PartialShape, Shape, Tensor};
+use tensor::{Complex32, Complex64, Element, PartialShape, Shape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -42,7 +42,8 @@ fn add_n_rule(op: &Node, dy: &Output) -> Result<Grads> {
 
 fn add_n_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (name, op) = (setup.name().to_string(), setup.def().op.clone());
-    for_numbers!(setup, setup.dtype("T")?, T => {
+    for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => {
+        let (name, op) = (name.clone(), op.clone());
         Ok(many(move |ctx, mut inputs| {
             let tensors = inputs.tensors_from(0)?;
             check_shapes(&tensors, &name, &op)?;

@@ -1,7 +1,7 @@
 //! Choosing the loop of a function that all floating-point and complex types have.
 
 /// `analytic!(setup, exp: vector, scalar; |z| z.exp())`: the kernel of a function of `math::function::Real`,
-/// with the loops for types of up to 32 bits and for double, and the function of complex numbers.
+/// with the kinds of loops for float and for double, and the function of complex numbers.
 macro_rules! analytic {
     ($setup:expr, $real:ident: $single:ident, $double:ident; $complex:expr) => {
         match $setup.dtype("T")? {
@@ -17,14 +17,10 @@ macro_rules! analytic {
 /// `real_function!(setup, erf: vector, scalar)`: as `analytic!`, for functions of real numbers only.
 macro_rules! real_function {
     ($setup:expr, $real:ident: $single:ident, $double:ident) => {
-        match $setup.dtype("T")? {
-            tensor::DType::F64 => Ok($crate::math_ops::kernels::mapping(
-                math::lanes::Map::$double(<f64 as math::function::Real>::$real),
-            )),
-            dtype => for_types!($setup, dtype, [f32, tensor::f16, tensor::bf16], T => {
-                let map = math::lanes::Map::$single(<T as math::function::Real>::$real);
-                Ok($crate::math_ops::kernels::mapping(map.costing(math::elementwise::cost::FUNCTION)))
-            }),
-        }
+        $crate::math_ops::kernels::real_kernel(
+            $setup,
+            math::lanes::Map::$single(<f32 as math::function::Real>::$real),
+            math::lanes::Map::$double(<f64 as math::function::Real>::$real),
+        )
     };
 }

@@ -1,8 +1,10 @@
 //! Positions of the largest and smallest elements along an axis.
 
 use super::axes::place_of;
+use super::cast::converter;
 use graph::{Output, Scope};
-use math::reduce::{Position, argmax as find_largest, argmin as find_smallest};
+use math::function::Ordered;
+use math::reduce::{argmax as find_largest, argmin as find_smallest};
 use op::shapes::integers;
 use op::{Ctx, Grad, Kernel, Op, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
@@ -64,33 +66,28 @@ enum Extreme {
 }
 
 fn arg_kernel(setup: &Setup<'_>, extreme: Extreme) -> Result<Kernel> {
-    let dtype = setup.dtype("T")?;
-    for_types!(setup, setup.dtype("output_type")?, [i64, i32, i16, u16], I => match dtype {
-        DType::BOOL => Ok(binary(move |ctx, x, axis| {
-            // Truth values are ordered as the numbers they are stored as.
-            let bytes: Vec<u8> = x.values::<bool>()?.iter().map(|&value| value.into()).collect();
-            run_arg::<u8, I>(ctx, extreme, &Tensor::from_slice(x.shape(), &bytes)?, &axis)
-        })),
-        dtype => for_reals!(setup, dtype, T => {
-            Ok(binary(move |ctx, x, axis| run_arg::<T, I>(ctx, extreme, &x, &axis)))
-        }),
+    let output_type = setup.dtype("output_type")?;
+    for_core_to!(setup, [f32, f64, i32, i64, u64], T => {
+        let narrow = (output_type != DType::I64).then(|| converter(DType::I64, output_type)).transpose()?;
+        Ok(binary(move |ctx, x, axis| {
+            let positions = run_arg::<T>(ctx, extreme, &x, &axis)?;
+            match &narrow {
+                None => Ok(positions),
+                Some(narrow) => narrow(ctx, positions),
+            }
+        }))
     })
 }
 
-fn run_arg<T: Element + math::function::Ordered, I: Element + Position>(
-    ctx: &Ctx<'_>,
-    extreme: Extreme,
-    x: &Tensor,
-    axis: &Tensor,
-) -> Result<Tensor> {
+fn run_arg<T: Element + Ordered>(ctx: &Ctx<'_>, extreme: Extreme, x: &Tensor, axis: &Tensor) -> Result<Tensor> {
     let place = checked_axis(x.shape(), axis)?;
     let dims = x.shape().dims();
     let mut left = x.shape().clone();
     left.dims_mut().remove(place);
-    let mut out = Tensor::zeros::<I>(left)?;
+    let mut out = Tensor::zeros::<i64>(left)?;
     if x.elements() > 0 {
         let (outer, inner) = (dims[..place].iter().product(), dims[place + 1..].iter().product());
-        let (sizes, src, dst) = ([outer, dims[place], inner], x.values::<T>()?, out.values_mut::<I>()?);
+        let (sizes, src, dst) = ([outer, dims[place], inner], x.values::<T>()?, out.values_mut::<i64>()?);
         match extreme {
             Extreme::Largest => find_largest(ctx.pool(), sizes, src, dst),
             Extreme::Smallest => find_smallest(ctx.pool(), sizes, src, dst),

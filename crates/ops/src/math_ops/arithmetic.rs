@@ -12,7 +12,7 @@ use math::lanes::Pairs;
 use op::shapes::broadcast;
 use op::{Grad, Grads, Kernel, Op, Setup};
 use status::Result;
-use tensor::{Complex32, Complex64, DType, bf16, f16};
+use tensor::{Complex32, Complex64, DType};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -34,14 +34,14 @@ pub(crate) const OPS: &[Op] = &[
               complex64, complex128, uint32, uint64}",
         shape: broadcast,
         grad: Grad::Rule(sub_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(<T as Number>::sub)))),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(pairing(Pairs::vector(<T as Number>::sub)))),
     },
     Op {
         def: "Mul(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, \
               uint64, int64, complex64, complex128}; commutative",
         shape: broadcast,
         grad: Grad::Rule(mul_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(<T as Number>::mul)))),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(pairing(Pairs::vector(<T as Number>::mul)))),
     },
     Op {
         def: "MulNoNan(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
@@ -61,14 +61,14 @@ pub(crate) const OPS: &[Op] = &[
               uint32, int64, uint64}",
         shape: broadcast,
         grad: Grad::Rule(maximum_rule),
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(<T as Ordered>::larger)))),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing(Pairs::vector(<T as Ordered>::larger)))),
     },
     Op {
         def: "Minimum(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, \
               uint32, int64, uint64}",
         shape: broadcast,
         grad: Grad::Rule(minimum_rule),
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(<T as Ordered>::smaller)))),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing(Pairs::vector(<T as Ordered>::smaller)))),
     },
 ];
 
@@ -92,18 +92,20 @@ binary_builders! {
 fn add_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     match setup.dtype("T")? {
         DType::STRING => Ok(strings::concatenating()),
-        dtype => for_numbers!(setup, dtype, T => Ok(pairing(Pairs::vector(<T as Number>::add)))),
+        _ => {
+            for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(pairing(Pairs::vector(<T as Number>::add))))
+        }
     }
 }
 
 fn mul_no_nan_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, Complex32, Complex64], T => {
+    for_core!(setup, [f32, f64, Complex32, Complex64], T => {
         Ok(pairing(Pairs::vector(<T as Number>::mul_no_nan)))
     })
 }
 
 fn squared_difference_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, i32, i64, Complex32, Complex64], T => {
+    for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => {
         Ok(pairing(Pairs::vector(<T as Number>::squared_difference)))
     })
 }

@@ -1,7 +1,7 @@
 //! Products of batches of matrices.
 
 use super::broadcast_grad::{constant, reshaped, shape_of};
-use super::cast;
+use super::cast::converter;
 use super::complex::Conjugate;
 use super::kernels::{broadcast_shape, run_map};
 use super::strings::places;
@@ -11,7 +11,7 @@ use math::lanes::Map;
 use op::shapes::broadcast_shapes;
 use op::{Ctx, Grad, Gradient, Grads, Kernel, Op, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
-use tensor::{Complex32, Complex64, DType, Element, PartialShape, Shape, Tensor};
+use tensor::{Complex32, Complex64, DType, Element, PartialShape, Shape, Tensor, bf16, f16};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -19,7 +19,7 @@ pub(crate) const OPS: &[Op] = &[
               complex128}; adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false",
         shape: batch_matmul_shape,
         grad: Grad::Rule(batch_matmul_rule),
-        kernel: |setup| batch_matmul_kernel(setup, setup.dtype("T")?, check_alike),
+        kernel: |setup| batch_matmul_kernel(setup, check_alike),
     },
     Op {
         def: "BatchMatMulV2(x: T, y: T) -> output: T; T: {bfloat16, half, float, double, int16, int32, int64, uint8, \
@@ -27,7 +27,7 @@ pub(crate) const OPS: &[Op] = &[
               grad_x: bool = false; grad_y: bool = false",
         shape: batch_matmul_shape,
         grad: Grad::Rule(batch_matmul_rule),
-        kernel: |setup| batch_matmul_kernel(setup, setup.dtype("T")?, check_broadcast),
+        kernel: |setup| batch_matmul_kernel(setup, check_broadcast),
     },
     Op {
         def: "BatchMatMulV3(x: Ta, y: Tb) -> output: Tout; Ta: {bfloat16, half, float, double, uint8, int8, int16, \
@@ -114,31 +114,22 @@ impl Adjoint {
     }
 }
 
-fn batch_matmul_kernel(setup: &Setup<'_>, dtype: DType, check: Check) -> Result<Kernel> {
+fn batch_matmul_kernel(setup: &Setup<'_>, check: Check) -> Result<Kernel> {
     let adjoint = Adjoint::of(setup)?;
-    for_numbers!(setup, dtype, T => Ok(binary(move |ctx, x, y| run_batch_matmul::<T>(ctx, adjoint, check, x, y))))
+    for_core!(setup, [f32, f64, f16, bf16, i32, i64, Complex32, Complex64], T => {
+        Ok(binary(move |ctx, x, y| run_batch_matmul::<T>(ctx, adjoint, check, x, y)))
+    })
 }
 
+/// Both sides are made numbers of the result's type first.
 fn batch_matmul_v3_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let (x, y, out) = (setup.dtype("Ta")?, setup.dtype("Tb")?, setup.dtype("Tout")?);
-    if x == out && y == out {
-        return batch_matmul_kernel(setup, out, check_broadcast);
-    }
-    let is_small = |dtype| matches!(dtype, DType::I8 | DType::U8);
-    let adjoint = Adjoint::of(setup)?;
-    match out {
-        DType::I32 if is_small(x) && is_small(y) => Ok(binary(move |ctx, x, y| {
-            let (x, y) = (cast::widened::<i32>(ctx, x)?, cast::widened::<i32>(ctx, y)?);
-            run_batch_matmul::<i32>(ctx, adjoint, check_broadcast, x, y)
-        })),
-        DType::BF16 if [x, y].into_iter().all(|dtype| is_small(dtype) || dtype == out) => {
-            Ok(binary(move |ctx, x, y| {
-                let (x, y) = (cast::widened::<tensor::bf16>(ctx, x)?, cast::widened::<tensor::bf16>(ctx, y)?);
-                run_batch_matmul::<tensor::bf16>(ctx, adjoint, check_broadcast, x, y)
-            }))
-        }
-        _ => Err(setup.no_kernel()),
-    }
+    let (adjoint, out) = (Adjoint::of(setup)?, setup.dtype("Tout")?);
+    let (x_in, y_in) = (converter(setup.dtype("Ta")?, out)?, converter(setup.dtype("Tb")?, out)?);
+    for_types!(setup, out, [f32, f64, f16, bf16, i16, i32, i64, Complex32, Complex64], T => {
+        Ok(binary(move |ctx, x, y| {
+            run_batch_matmul::<T>(ctx, adjoint, check_broadcast, x_in(ctx, x)?, y_in(ctx, y)?)
+        }))
+    })
 }
 
 fn run_batch_matmul<T: Element + gemm::Element>(

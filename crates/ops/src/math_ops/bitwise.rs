@@ -11,21 +11,21 @@ pub(crate) const OPS: &[Op] = &[
               commutative",
         shape: broadcast,
         grad: Grad::Stop,
-        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x & y)))),
+        kernel: |setup| for_core!(setup, [i32, i64], T => Ok(pairing(Pairs::vector(|x: T, y: T| x & y)))),
     },
     Op {
         def: "BitwiseOr(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}; \
               commutative",
         shape: broadcast,
         grad: Grad::Stop,
-        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x | y)))),
+        kernel: |setup| for_core!(setup, [i32, i64], T => Ok(pairing(Pairs::vector(|x: T, y: T| x | y)))),
     },
     Op {
         def: "BitwiseXor(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}; \
               commutative",
         shape: broadcast,
         grad: Grad::Stop,
-        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x ^ y)))),
+        kernel: |setup| for_core!(setup, [i32, i64], T => Ok(pairing(Pairs::vector(|x: T, y: T| x ^ y)))),
     },
     Op {
         def: "LeftShift(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
@@ -43,7 +43,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "Invert(x: T) -> y: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
         shape: unchanged,
         grad: Grad::Stop,
-        kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(mapping(Map::vector(|x: T| !x)))),
+        kernel: |setup| for_core!(setup, [i32, i64], T => Ok(mapping(Map::vector(|x: T| !x)))),
     },
     Op {
         def: "PopulationCount(x: T) -> y: uint8; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",

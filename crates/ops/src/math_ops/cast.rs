@@ -1,11 +1,10 @@
 //! Numbers of one type as numbers of another.
 
-use super::kernels::mapping_to;
 use graph::{Node, Output};
 use math::function::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use math::lanes::Map;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Run, Setup, grads, unary};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, grads, unary};
 use status::{Result, unimplemented_op};
 use tensor::{Complex, Complex32, Complex64, DType, Element, Tensor, bf16, f16};
 
@@ -38,9 +37,41 @@ fn cast_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     if src == dst {
         return Ok(unary(|_, x| Ok(x)).free());
     }
-    let kernel = kernel_of(setup, storage(src), storage(dst), setup.bool("Truncate")?);
-    let kernel = kernel.map_err(|_| unimplemented_op!("Cast {src} to {dst} is not supported"))?;
-    Ok(if storage(dst) == dst { kernel } else { relabelled(kernel, dst) })
+    if let (true, Some(step)) = (setup.bool("Truncate")?, truncating(src, dst)) {
+        return Ok(unary(step));
+    }
+    let convert = converter(src, dst)?;
+    Ok(unary(move |ctx, x| convert(ctx, x)))
+}
+
+/// Turns tensors of one type into tensors of another.
+pub(super) type Converter = Box<dyn Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync>;
+
+/// One loop over a tensor, or none if only the name of the type changes.
+type Step = fn(&Ctx<'_>, Tensor) -> Result<Tensor>;
+
+/// A converter between any two types of numbers. Pairs that are seldom met go by way of a third type.
+pub(super) fn converter(src: DType, dst: DType) -> Result<Converter> {
+    let unknown = || unimplemented_op!("Cast {src} to {dst} is not supported");
+    let (mut at, end) = (storage(src), storage(dst));
+    let mut steps: Vec<Step> = Vec::new();
+    while at != end {
+        let next = if direct(at, end).is_some() { end } else { way(at, end).ok_or_else(unknown)? };
+        steps.push(direct(at, next).ok_or_else(unknown)?);
+        at = next;
+    }
+    if at.is_plain() { Ok(Box::new(move |ctx, x| run_steps(ctx, &steps, dst, x))) } else { Err(unknown()) }
+}
+
+fn run_steps(ctx: &Ctx<'_>, steps: &[Step], dst: DType, x: Tensor) -> Result<Tensor> {
+    let mut x = match storage(x.dtype()) {
+        own if own == x.dtype() => x,
+        stored => x.retyped(stored)?,
+    };
+    for step in steps {
+        x = step(ctx, x)?;
+    }
+    if x.dtype() == dst { Ok(x) } else { x.retyped(dst) }
 }
 
 /// Quantized integers are cast as the integers they are stored as.
@@ -55,32 +86,95 @@ fn storage(dtype: DType) -> DType {
     }
 }
 
-/// The same kernel, whose result is called a tensor of type `dtype`.
-fn relabelled(kernel: Kernel, dtype: DType) -> Kernel {
-    match kernel.run {
-        Run::Unary(run) => unary(move |ctx, x| run(ctx, x)?.retyped(dtype)),
-        _ => kernel,
+/// The next type on the way from `src` to `dst`, which have no loop of their own. Every way ends: it goes from narrow
+/// types to wide ones, and from those straight to the end.
+fn way(src: DType, dst: DType) -> Option<DType> {
+    use DType as D;
+    Some(match (src, dst) {
+        (D::F16 | D::BF16 | D::C64, _) => D::F32,
+        (D::C128, _) => D::F64,
+        (D::BOOL | D::I8 | D::I16 | D::U8 | D::U16, _) => D::I32,
+        (D::U32, _) => D::I64,
+        (D::I32 | D::I64 | D::U64 | D::F64, D::F16 | D::BF16 | D::C64) => D::F32,
+        (D::I32 | D::I64 | D::U64 | D::F32, D::C128) => D::F64,
+        (D::I64 | D::F32 | D::F64, D::I8 | D::I16 | D::U8 | D::U16) => D::I32,
+        (D::I64, D::U32) => D::I32,
+        (D::I32, D::U64) | (D::U64, _) => D::I64,
+        _ => return None,
+    })
+}
+
+macro_rules! direct {
+    ($src:expr, $dst:expr; $($from:ty => [$($to:ty),*];)*) => {
+        match ($src, $dst) {
+            $($((a, b) if a == <$from as Element>::DTYPE && b == <$to as Element>::DTYPE => {
+                Some(run_direct::<$from, $to> as Step)
+            })*)*
+            _ => None,
+        }
+    };
+}
+
+/// The loop from one type to another, where there is one.
+fn direct(src: DType, dst: DType) -> Option<Step> {
+    use DType as D;
+    match (src, dst) {
+        // Integers of one width differ in name only.
+        (D::I32, D::U32) => Some(|_, x| x.retyped(D::U32)),
+        (D::I64, D::U64) => Some(|_, x| x.retyped(D::U64)),
+        (D::U64, D::I64) => Some(|_, x| x.retyped(D::I64)),
+        (D::U32, D::I32) => Some(|_, x| x.retyped(D::I32)),
+        (D::C64, D::C128) => {
+            Some(|ctx, x| run(ctx, Map::vector(|z: Complex32| Complex64::new(z.re.into(), z.im.into())), x))
+        }
+        (D::C128, D::C64) => {
+            Some(|ctx, x| run(ctx, Map::vector(|z: Complex64| Complex32::new(z.re as f32, z.im as f32)), x))
+        }
+        _ => direct! {
+            src, dst;
+            f32 => [f64, i32, i64, u32, u64, bool, f16, bf16, Complex32];
+            f64 => [f32, i32, i64, u32, u64, bool, f16, Complex64];
+            f16 => [f32];
+            bf16 => [f32];
+            i32 => [f32, f64, i64, bool, i8, i16, u8, u16];
+            i64 => [f32, f64, i32, bool];
+            u64 => [f32, f64];
+            u32 => [i64];
+            i8 => [i32];
+            i16 => [i32];
+            u8 => [f32, i32];
+            u16 => [i32];
+            bool => [f32, i32];
+            Complex32 => [f32];
+            Complex64 => [f64];
+        },
     }
 }
 
-fn kernel_of(setup: &Setup<'_>, src: DType, dst: DType, truncate: bool) -> Result<Kernel> {
-    match (src, dst, truncate) {
-        (src, dst, _) if src == dst => Ok(unary(|_, x| Ok(x)).free()),
-        (DType::C64, DType::C128, _) => {
-            Ok(mapping_to(Map::vector(|z: Complex32| Complex64::new(z.re.into(), z.im.into()))))
+fn run_direct<S: Source, D: Target<S::Plain>>(ctx: &Ctx<'_>, x: Tensor) -> Result<Tensor> {
+    run(ctx, Map::vector(|x: S| D::from_plain(x.plain())), x)
+}
+
+fn run<S: Element, D: Element>(ctx: &Ctx<'_>, map: Map<S, D>, x: Tensor) -> Result<Tensor> {
+    let mut y = Tensor::scratch::<D>(x.shape())?;
+    map.apply(ctx.pool(), x.values()?, y.values_mut()?);
+    Ok(y)
+}
+
+/// The loop that cuts digits off instead of rounding, for the pairs of types that TensorFlow cuts.
+fn truncating(src: DType, dst: DType) -> Option<Step> {
+    match (src, dst) {
+        (DType::F64, DType::F32) => Some(|ctx, x| run(ctx, Map::vector(|x: f64| shortened(x, 23) as f32), x)),
+        (DType::F64, DType::F16) => {
+            Some(|ctx, x| run(ctx, Map::vector(|x: f64| f32_to_f16(shortened(x, 10) as f32)), x))
         }
-        (DType::C128, DType::C64, _) => {
-            Ok(mapping_to(Map::vector(|z: Complex64| Complex32::new(z.re as f32, z.im as f32))))
+        (DType::F32, DType::F16) => {
+            Some(|ctx, x| run(ctx, Map::vector(|x: f32| f32_to_f16(shortened(x.into(), 10) as f32)), x))
         }
-        (DType::F64, DType::F32, true) => Ok(mapping_to(Map::vector(|x: f64| shortened(x, 23) as f32))),
-        (DType::F64, DType::F16, true) => Ok(mapping_to(Map::vector(|x: f64| f32_to_f16(shortened(x, 10) as f32)))),
-        (DType::F32, DType::F16, true) => {
-            Ok(mapping_to(Map::vector(|x: f32| f32_to_f16(shortened(x.into(), 10) as f32))))
+        (DType::F32, DType::BF16) => {
+            Some(|ctx, x| run(ctx, Map::vector(|x: f32| f32_to_bf16(shortened(x.into(), 7) as f32)), x))
         }
-        (DType::F32, DType::BF16, true) => {
-            Ok(mapping_to(Map::vector(|x: f32| f32_to_bf16(shortened(x.into(), 7) as f32))))
-        }
-        _ => for_plain!(setup, src, S => for_plain!(setup, dst, D => Ok(casting::<S, D>()))),
+        _ => None,
     }
 }
 
@@ -89,10 +183,6 @@ fn kernel_of(setup: &Setup<'_>, src: DType, dst: DType, truncate: bool) -> Resul
 fn shortened(x: f64, bits: u32) -> f64 {
     let kept = f64::from_bits(x.to_bits() & (u64::MAX << (52 - bits)));
     if x.is_nan() { x } else { kept }
-}
-
-fn casting<S: Source, D: Target<S::Plain>>() -> Kernel {
-    mapping_to(Map::vector(|x: S| D::from_plain(x.plain())))
 }
 
 /// A number to be cast, as one of Rust's own numbers.
@@ -104,7 +194,7 @@ trait Source: Element {
 }
 
 /// What a number is cast to.
-pub(super) trait Target<P>: Element {
+trait Target<P>: Element {
     /// The number nearest in value, or what the processor makes of one that has no place here.
     fn from_plain(x: P) -> Self;
 }
@@ -141,45 +231,46 @@ sources! {
 }
 
 macro_rules! targets {
-    ($target:ty: $($plain:ty)* => $convert:expr) => {$(
-        #[allow(clippy::unnecessary_cast)]
+    ($($target:ty: $($plain:ty)* => $convert:expr;)*) => {$($(
         impl Target<$plain> for $target {
             #[inline(always)]
             fn from_plain(x: $plain) -> $target {
                 $convert(x)
             }
         }
-    )*};
+    )*)*};
 }
 
-macro_rules! integer_targets {
-    ($($target:ty, $from_f32:expr, $from_f64:expr;)*) => {$(
-        targets!($target: i8 i16 i32 i64 u8 u16 u32 u64 => |x| x as $target);
-        targets!($target: f32 => $from_f32);
-        targets!($target: f64 => $from_f64);
-    )*};
+targets! {
+    i8: i32 => |x| x as i8;
+    i16: i32 => |x| x as i16;
+    u8: i32 => |x| x as u8;
+    u16: i32 => |x| x as u16;
+    i32: i8 i16 u8 u16 => i32::from;
+    i32: i64 => |x| x as i32;
+    i32: f32 => single_to_i32;
+    i32: f64 => to_i32;
+    i64: i32 u32 => i64::from;
+    i64: f32 => |x: f32| to_i64(x.into());
+    i64: f64 => to_i64;
+    u32: f32 => |x: f32| to_u32(x.into());
+    u32: f64 => to_u32;
+    u64: f32 => |x: f32| to_u64(x.into());
+    u64: f64 => to_u64;
+    f32: u8 => f32::from;
+    f32: i32 i64 u64 f64 => |x| x as f32;
+    f32: f32 => |x| x;
+    f64: i32 f32 => f64::from;
+    f64: i64 u64 => |x| x as f64;
+    f64: f64 => |x| x;
+    f16: f32 => f32_to_f16;
+    f16: f64 => f16::from_f64;
+    bf16: f32 => f32_to_bf16;
+    bool: i32 i64 => |x| x != 0;
+    bool: f32 f64 => |x| x != 0.0;
+    Complex32: f32 => |x| Complex { re: x, im: 0.0 };
+    Complex64: f64 => |x| Complex { re: x, im: 0.0 };
 }
-
-integer_targets! {
-    i8, |x: f32| to_i32(x.into()) as i8, |x| to_i32(x) as i8;
-    i16, |x: f32| to_i32(x.into()) as i16, |x| to_i32(x) as i16;
-    i32, single_to_i32, to_i32;
-    i64, |x: f32| to_i64(x.into()), to_i64;
-    u8, |x: f32| to_i32(x.into()) as u8, |x| to_i32(x) as u8;
-    u16, |x: f32| to_i32(x.into()) as u16, |x| to_i32(x) as u16;
-    u32, |x: f32| to_u32(x.into()), to_u32;
-    u64, |x: f32| to_u64(x.into()), to_u64;
-}
-
-targets!(f32: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 => |x| x as f32);
-targets!(f64: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 => |x| x as f64);
-targets!(f16: i8 i16 i32 i64 u8 u16 u32 u64 f32 => |x| f32_to_f16(x as f32));
-targets!(f16: f64 => f16::from_f64);
-targets!(bf16: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 => |x| f32_to_bf16(x as f32));
-targets!(bool: i8 i16 i32 i64 u8 u16 u32 u64 => |x| x != 0);
-targets!(bool: f32 f64 => |x| x != 0.0);
-targets!(Complex32: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 => |x| Complex { re: x as f32, im: 0.0 });
-targets!(Complex64: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 => |x| Complex { re: x as f64, im: 0.0 });
 
 /// Cut towards zero; what does not fit is the lowest number, as the processor has it.
 #[inline(always)]
@@ -205,17 +296,4 @@ fn to_u32(x: f64) -> u32 {
 #[inline(always)]
 fn to_u64(x: f64) -> u64 {
     if (0.0..18_446_744_073_709_551_616.0).contains(&x) { x as u64 } else { to_i64(x) as u64 }
-}
-
-/// A tensor as one of a wider type; one of that type already is left alone.
-pub(super) fn widened<D: Target<i8> + Target<u8>>(ctx: &Ctx<'_>, x: Tensor) -> Result<Tensor> {
-    let mut wide = match x.dtype() {
-        dtype if dtype == D::DTYPE => return Ok(x),
-        _ => Tensor::scratch::<D>(x.shape())?,
-    };
-    match x.dtype() {
-        DType::U8 => Map::vector(|x: u8| D::from_plain(x)).apply(ctx.pool(), x.values()?, wide.values_mut()?),
-        _ => Map::vector(|x: i8| D::from_plain(x)).apply(ctx.pool(), x.values()?, wide.values_mut()?),
-    }
-    Ok(wide)
 }

@@ -23,7 +23,7 @@ pub fn clip_by_value(t: &Output, min: &Output, max: &Output) -> Output {
 }
 
 fn clip_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_reals!(setup, setup.dtype("T")?, T => {
+    for_core!(setup, [f32, f64, i32, i64, u64], T => {
         let (larger, smaller) = (Pairs::vector(<T as Ordered>::larger), Pairs::vector(<T as Ordered>::smaller));
         Ok(many(move |ctx, inputs| Ok(outputs![run_clip::<T>(ctx, &larger, &smaller, inputs)?])))
     })

@@ -8,7 +8,7 @@ use math::lanes::Pairs;
 use op::shapes::{broadcast, broadcast_shapes};
 use op::{Grad, Kernel, Op, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
-use tensor::{DType, Element, PartialShape, Tensor};
+use tensor::{Complex32, Complex64, DType, Element, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -27,25 +27,25 @@ pub(crate) const OPS: &[Op] = &[
         def: "Less(x: T, y: T) -> z: bool; T: realnumbertype",
         shape: broadcast,
         grad: Grad::Stop,
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x < y)))),
+        kernel: |setup| for_core_to!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x < y)))),
     },
     Op {
         def: "LessEqual(x: T, y: T) -> z: bool; T: realnumbertype",
         shape: broadcast,
         grad: Grad::Stop,
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x <= y)))),
+        kernel: |setup| for_core_to!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x <= y)))),
     },
     Op {
         def: "Greater(x: T, y: T) -> z: bool; T: realnumbertype",
         shape: broadcast,
         grad: Grad::Stop,
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x > y)))),
+        kernel: |setup| for_core_to!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x > y)))),
     },
     Op {
         def: "GreaterEqual(x: T, y: T) -> z: bool; T: realnumbertype",
         shape: broadcast,
         grad: Grad::Stop,
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x >= y)))),
+        kernel: |setup| for_core_to!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x >= y)))),
     },
     Op {
         def: "ApproximateEqual(x: T, y: T) -> z: bool; T: numbertype; tolerance: float = 1e-05; commutative",
@@ -90,35 +90,27 @@ fn equal_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 
 fn equal_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let other = different_shapes(setup, false)?;
-    match storage(setup.dtype("T")?) {
+    match setup.dtype("T")? {
         DType::STRING => Ok(testing(other, |_, x, y| strings::comparing(|x, y| x == y, &x, &y))),
-        dtype => for_plain!(setup, dtype, T => Ok(equality(other, Pairs::vector(|x: T, y: T| x == y)))),
+        _ => {
+            for_core_to!(setup, [f32, f64, i32, i64, bool, Complex32, Complex64], T => Ok(equality(other, Pairs::vector(|x: T, y: T| x == y))))
+        }
     }
 }
 
 fn not_equal_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let other = different_shapes(setup, true)?;
-    match storage(setup.dtype("T")?) {
+    match setup.dtype("T")? {
         DType::STRING => Ok(testing(other, |_, x, y| strings::comparing(|x, y| x != y, &x, &y))),
-        dtype => for_plain!(setup, dtype, T => Ok(equality(other, Pairs::vector(|x: T, y: T| x != y)))),
+        _ => {
+            for_core_to!(setup, [f32, f64, i32, i64, bool, Complex32, Complex64], T => Ok(equality(other, Pairs::vector(|x: T, y: T| x != y))))
+        }
     }
 }
 
 /// What the answer is when shapes do not fit each other; none if that is an error.
 fn different_shapes(setup: &Setup<'_>, answer: bool) -> Result<Option<bool>> {
     Ok((!setup.bool("incompatible_shape_error")?).then_some(answer))
-}
-
-/// Quantized integers are compared as the integers they are stored as.
-fn storage(dtype: DType) -> DType {
-    match dtype {
-        DType::QI8 => DType::I8,
-        DType::QU8 => DType::U8,
-        DType::QI16 => DType::I16,
-        DType::QU16 => DType::U16,
-        DType::QI32 => DType::I32,
-        other => other,
-    }
 }
 
 fn equality<T: Element>(other: Option<bool>, pairs: Pairs<T, T, bool>) -> Kernel {

@@ -10,7 +10,7 @@ use math::lanes::{Map, Pairs};
 use op::shapes::{broadcast, unchanged};
 use op::{Grad, Grads, Kernel, Op, Setup, grads};
 use status::Result;
-use tensor::{Complex, Complex32, Complex64, DType, bf16, f16};
+use tensor::{Complex, Complex32, Complex64, DType};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -104,9 +104,9 @@ pub(super) trait Conjugate: Number {
 }
 
 macro_rules! conjugate_of_real {
-    ($($rust:ty = $half:expr),*) => {$(
+    ($($rust:ty),*) => {$(
         impl Conjugate for $rust {
-            const HALF: $rust = $half;
+            const HALF: $rust = 0.5;
 
             #[inline(always)]
             fn conjugate(self) -> $rust {
@@ -116,7 +116,7 @@ macro_rules! conjugate_of_real {
     )*};
 }
 
-conjugate_of_real!(f32 = 0.5, f64 = 0.5, f16 = f16::from_f32_const(0.5), bf16 = bf16::from_f32_const(0.5));
+conjugate_of_real!(f32, f64);
 
 macro_rules! conjugate_of_complex {
     ($($rust:ty),*) => {$(

@@ -11,7 +11,7 @@ use math::lanes::Pairs;
 use op::shapes::broadcast;
 use op::{Grad, Grads, Kernel, Op, Setup, grads};
 use status::{Result, invalid};
-use tensor::{Complex32, Complex64, Element, bf16, f16};
+use tensor::{Complex32, Complex64, Element};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -109,54 +109,58 @@ fn dividing<T: Number + Element>(divide: impl Fn(T, T) -> T + Copy) -> Kernel {
 
 fn div_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     match setup.dtype("T")? {
-        dtype if dtype.is_integer() => for_integers!(setup, dtype, T => Ok(dividing(<T as Number>::div))),
+        dtype if dtype.is_integer() => for_core!(setup, [i32, i64, u64], T => Ok(dividing(<T as Number>::div))),
         _ => real_div_kernel(setup),
     }
 }
 
 fn real_div_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, Complex32, Complex64], T => {
+    for_core!(setup, [f32, f64, Complex32, Complex64], T => {
         Ok(pairing(Pairs::vector(<T as Number>::div)))
     })
 }
 
 fn div_no_nan_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, Complex32, Complex64], T => {
+    for_core!(setup, [f32, f64, Complex32, Complex64], T => {
         Ok(pairing(Pairs::vector(<T as Number>::div_no_nan)))
     })
 }
 
 fn xdivy_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, Complex32, Complex64], T => {
+    for_core!(setup, [f32, f64, Complex32, Complex64], T => {
         Ok(pairing(Pairs::vector(<T as Number>::xdivy)))
     })
 }
 
 fn floor_div_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     match setup.dtype("T")? {
-        dtype if dtype.is_integer() => for_integers!(setup, dtype, T => Ok(dividing(<T as Ordered>::floor_div))),
-        dtype => for_floats!(setup, dtype, T => Ok(pairing(Pairs::vector(<T as Ordered>::floor_div)))),
+        dtype if dtype.is_integer() => for_core!(setup, [i32, i64, u64], T => Ok(dividing(<T as Ordered>::floor_div))),
+        _ => for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::vector(<T as Ordered>::floor_div)))),
     }
 }
 
 fn truncate_div_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     match setup.dtype("T")? {
-        dtype if dtype.is_integer() => for_integers!(setup, dtype, T => Ok(dividing(<T as Ordered>::truncate_div))),
-        dtype => for_floats!(setup, dtype, T => Ok(pairing(Pairs::vector(<T as Ordered>::truncate_div)))),
+        dtype if dtype.is_integer() => {
+            for_core!(setup, [i32, i64, u64], T => Ok(dividing(<T as Ordered>::truncate_div)))
+        }
+        _ => for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::vector(<T as Ordered>::truncate_div)))),
     }
 }
 
 fn floor_mod_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     match setup.dtype("T")? {
-        dtype if dtype.is_integer() => for_integers!(setup, dtype, T => Ok(dividing(<T as Ordered>::floor_mod))),
-        dtype => for_floats!(setup, dtype, T => Ok(pairing(Pairs::scalar(<T as Ordered>::floor_mod)))),
+        dtype if dtype.is_integer() => for_core!(setup, [i32, i64, u64], T => Ok(dividing(<T as Ordered>::floor_mod))),
+        _ => for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Ordered>::floor_mod)))),
     }
 }
 
 fn truncate_mod_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     match setup.dtype("T")? {
-        dtype if dtype.is_integer() => for_integers!(setup, dtype, T => Ok(dividing(<T as Ordered>::truncate_mod))),
-        dtype => for_floats!(setup, dtype, T => Ok(pairing(Pairs::scalar(<T as Ordered>::truncate_mod)))),
+        dtype if dtype.is_integer() => {
+            for_core!(setup, [i32, i64, u64], T => Ok(dividing(<T as Ordered>::truncate_mod)))
+        }
+        _ => for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Ordered>::truncate_mod)))),
     }
 }
 

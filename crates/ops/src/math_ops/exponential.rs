@@ -12,7 +12,7 @@ use math::lanes::Pairs;
 use op::shapes::{broadcast, merged, unchanged};
 use op::{Grad, Grads, Kernel, Op, Setup, grads};
 use status::Result;
-use tensor::{Complex32, Complex64, bf16, f16};
+use tensor::{Complex32, Complex64};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -144,13 +144,13 @@ binary_builders! {
 }
 
 fn sigmoid_grad_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, Complex32, Complex64], T => {
+    for_core!(setup, [f32, f64, Complex32, Complex64], T => {
         Ok(pairing_alike(Pairs::vector(|y: T, dy: T| dy.mul(y.mul(T::ONE.sub(y))))))
     })
 }
 
 fn tanh_grad_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, Complex32, Complex64], T => {
+    for_core!(setup, [f32, f64, Complex32, Complex64], T => {
         Ok(pairing_alike(Pairs::vector(|y: T, dy: T| dy.mul(T::ONE.sub(y.mul(y))))))
     })
 }
@@ -160,7 +160,7 @@ fn xlogy_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         dtype if dtype.is_complex() => for_types!(setup, dtype, [Complex32, Complex64], T => {
             Ok(pairing(Pairs::scalar(|x: T, y: T| if x == T::ZERO { x } else { x * y.ln() })))
         }),
-        dtype => for_floats!(setup, dtype, T => {
+        _ => for_core!(setup, [f32, f64], T => {
             Ok(pairing(Pairs::scalar(<T as Real>::xlogy).costing(cost::FUNCTION)))
         }),
     }
@@ -171,7 +171,7 @@ fn xlog1py_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         dtype if dtype.is_complex() => for_types!(setup, dtype, [Complex32, Complex64], T => {
             Ok(pairing(Pairs::scalar(|x: T, y: T| if x == T::ZERO { x } else { x * (y + 1.0).ln() })))
         }),
-        dtype => for_floats!(setup, dtype, T => {
+        _ => for_core!(setup, [f32, f64], T => {
             Ok(pairing(Pairs::scalar(<T as Real>::xlog1py).costing(cost::FUNCTION)))
         }),
     }

@@ -21,13 +21,13 @@ pub(crate) const OPS: &[Op] = &[
         def: "Igamma(a: T, x: T) -> z: T; T: {bfloat16, half, float, double}",
         shape: broadcast,
         grad: Grad::Rule(igamma_rule),
-        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::scalar(<T as Real>::igamma).costing(COST)))),
+        kernel: |setup| for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Real>::igamma).costing(COST)))),
     },
     Op {
         def: "Igammac(a: T, x: T) -> z: T; T: {bfloat16, half, float, double}",
         shape: broadcast,
         grad: Grad::Rule(igammac_rule),
-        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::scalar(<T as Real>::igammac).costing(COST)))),
+        kernel: |setup| for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Real>::igammac).costing(COST)))),
     },
     Op {
         def: "IgammaGradA(a: T, x: T) -> z: T; T: {float, double}",

@@ -1,10 +1,11 @@
 //! Kernels that go element by element: one tensor, or two that are broadcast against each other.
 
+use super::core_types::through;
 use math::elementwise::{self, Broadcast};
 use math::lanes::{Map, Meeting, Pairs};
-use op::{Ctx, Kernel, binary, unary};
+use op::{Ctx, Kernel, Setup, binary, unary};
 use status::{Result, invalid};
-use tensor::{Element, Shape, Tensor};
+use tensor::{DType, Element, Shape, Tensor};
 
 /// A kernel that maps elements to elements of the same type, in place where it can.
 pub(crate) fn mapping<T: Element>(map: Map<T, T>) -> Kernel {
@@ -16,6 +17,14 @@ pub(crate) fn mapping_by<T: Element>(function: fn(T) -> T) -> Kernel {
     unary(move |ctx, mut x| {
         elementwise::map_in_place(ctx.pool(), elementwise::cost::SCALAR, x.values_mut()?, function);
         Ok(x)
+    })
+}
+
+/// The kernel of a function of floating-point numbers.
+pub(crate) fn real_kernel(setup: &Setup<'_>, single: Map<f32, f32>, double: Map<f64, f64>) -> Result<Kernel> {
+    through(setup, &[DType::F32, DType::F64], true, &|core| match core {
+        DType::F64 => Ok(mapping(double)),
+        _ => Ok(mapping(single)),
     })
 }
 

@@ -5,7 +5,7 @@ use graph::{Node, Output};
 use math::gemm::{self, Matrix};
 use op::{Ctx, Grad, Grads, Kernel, Op, Setup, ShapeQuery, binary, grads};
 use status::{Result, invalid};
-use tensor::{Element, PartialShape, Shape, Tensor};
+use tensor::{Complex32, Complex64, Element, PartialShape, Shape, Tensor, bf16, f16};
 
 pub(crate) const OPS: &[Op] = &[Op {
     def: "MatMul(a: T, b: T) -> product: T; transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, \
@@ -48,7 +48,7 @@ fn sides(shape: &PartialShape, transposed: bool) -> Result<(i64, i64)> {
 
 fn matmul_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (transpose_a, transpose_b) = (setup.bool("transpose_a")?, setup.bool("transpose_b")?);
-    for_numbers!(setup, setup.dtype("T")?, T => {
+    for_core!(setup, [f32, f64, f16, bf16, i32, i64, Complex32, Complex64], T => {
         Ok(binary(move |ctx, a, b| run_matmul::<T>(ctx, transpose_a, transpose_b, &a, &b)))
     })
 }

@@ -4,6 +4,8 @@
 mod analytic;
 #[macro_use]
 mod builders;
+#[macro_use]
+mod core_types;
 
 pub mod add_n;
 pub mod arg;

@@ -7,7 +7,7 @@ use math::elementwise::cost;
 use math::reduce::{All, Any, EuclideanNorm, Fold, Max, Mean, Min, Prod, Reduction, Sum};
 use op::{Ctx, Grad, Kernel, Op, Setup, binary};
 use status::Result;
-use tensor::{Element, Tensor};
+use tensor::{Complex32, Complex64, Element, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -15,42 +15,42 @@ pub(crate) const OPS: &[Op] = &[
               Tidx: {int32, int64} = int32",
         shape: reduction_shape,
         grad: Grad::Rule(sum_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => reducing::<T, Sum>(setup, Sum)),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => reducing::<T, Sum>(setup, Sum)),
     },
     Op {
         def: "Mean(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: numbertype; \
               Tidx: {int32, int64} = int32",
         shape: reduction_shape,
         grad: Grad::Rule(mean_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => reducing::<T, Mean>(setup, Mean)),
+        kernel: |setup| for_core!(setup, [f32, f64, i64, u64, Complex32, Complex64], T => reducing::<T, Mean>(setup, Mean)),
     },
     Op {
         def: "Prod(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: numbertype; \
               Tidx: {int32, int64} = int32",
         shape: reduction_shape,
         grad: Grad::Rule(prod_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => reducing::<T, Prod>(setup, Prod)),
+        kernel: |setup| for_core!(setup, [f32, f64, i64, Complex32, Complex64], T => reducing::<T, Prod>(setup, Prod)),
     },
     Op {
         def: "EuclideanNorm(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: numbertype; \
               Tidx: {int32, int64} = int32",
         shape: reduction_shape,
         grad: Grad::Rule(norm_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => reducing::<T, EuclideanNorm>(setup, EuclideanNorm)),
+        kernel: |setup| for_core!(setup, [f32, f64, i64, u64, Complex32, Complex64], T => reducing::<T, EuclideanNorm>(setup, EuclideanNorm)),
     },
     Op {
         def: "Max(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: {realnumbertype, qint8, \
               quint8, qint32, qint16, quint16}; Tidx: {int32, int64} = int32",
         shape: reduction_shape,
         grad: Grad::Rule(extreme_rule),
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => reducing::<T, Max>(setup, Max)),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => reducing::<T, Max>(setup, Max)),
     },
     Op {
         def: "Min(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: {realnumbertype, qint8, \
               quint8, qint32, qint16, quint16}; Tidx: {int32, int64} = int32",
         shape: reduction_shape,
         grad: Grad::Rule(extreme_rule),
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => reducing::<T, Min>(setup, Min)),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => reducing::<T, Min>(setup, Min)),
     },
     Op {
         def: "All(input: bool, reduction_indices: Tidx) -> output: bool; keep_dims: bool = false; \

@@ -39,19 +39,19 @@ pub(crate) const OPS: &[Op] = &[
         def: "IsNan(x: T) -> y: bool; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Stop,
-        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(mapping_to(Map::vector(|x: T| x.is_nan())))),
+        kernel: |setup| for_core_to!(setup, [f32, f64], T => Ok(mapping_to(Map::vector(|x: T| x.is_nan())))),
     },
     Op {
         def: "IsInf(x: T) -> y: bool; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Stop,
-        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(mapping_to(Map::vector(|x: T| x.absolute() == T::INFINITY)))),
+        kernel: |setup| for_core_to!(setup, [f32, f64], T => Ok(mapping_to(Map::vector(|x: T| x.absolute() == T::INFINITY)))),
     },
     Op {
         def: "IsFinite(x: T) -> y: bool; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Stop,
-        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(mapping_to(Map::vector(|x: T| x.absolute() < T::INFINITY)))),
+        kernel: |setup| for_core_to!(setup, [f32, f64], T => Ok(mapping_to(Map::vector(|x: T| x.absolute() < T::INFINITY)))),
     },
     Op {
         def: "NextAfter(x1: T, x2: T) -> output: T; T: {double, float} = float",

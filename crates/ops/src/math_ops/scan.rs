@@ -11,7 +11,7 @@ use math::reduce::{self, Direction};
 use op::shapes::{integers, unchanged};
 use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
 use status::{Result, invalid};
-use tensor::{DType, Element, Tensor};
+use tensor::{Complex32, Complex64, DType, Element, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -19,21 +19,21 @@ pub(crate) const OPS: &[Op] = &[
               Tidx: {int32, int64} = int32",
         shape: unchanged,
         grad: Grad::Rule(cumsum_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => scanning::<T>(setup, reduce::cumsum::<T>)),
+        kernel: |setup| for_core!(setup, [f32, f64, i64, Complex32, Complex64], T => scanning::<T>(setup, reduce::cumsum::<T>)),
     },
     Op {
         def: "Cumprod(x: T, axis: Tidx) -> out: T; exclusive: bool = false; reverse: bool = false; T: numbertype; \
               Tidx: {int32, int64} = int32",
         shape: unchanged,
         grad: Grad::Rule(cumprod_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => scanning::<T>(setup, reduce::cumprod::<T>)),
+        kernel: |setup| for_core!(setup, [f32, f64, i64, Complex32, Complex64], T => scanning::<T>(setup, reduce::cumprod::<T>)),
     },
     Op {
         def: "CumulativeLogsumexp(x: T, axis: Tidx) -> out: T; exclusive: bool = false; reverse: bool = false; \
               T: {bfloat16, half, float, double}; Tidx: {int32, int64} = int32",
         shape: unchanged,
         grad: Grad::Rule(cumulative_logsumexp_rule),
-        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => scanning::<T>(setup, reduce::cumulative_logsumexp::<T>)),
+        kernel: |setup| for_core!(setup, [f32, f64], T => scanning::<T>(setup, reduce::cumulative_logsumexp::<T>)),
     },
 ];
 

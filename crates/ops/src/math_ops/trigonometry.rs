@@ -54,7 +54,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "Atan2(y: T, x: T) -> z: T; T: {bfloat16, half, float, double}",
         shape: broadcast,
         grad: Grad::Rule(atan2_rule),
-        kernel: |setup| for_floats!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::scalar(<T as Real>::atan2)))),
+        kernel: |setup| for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Real>::atan2)))),
     },
 ];
 

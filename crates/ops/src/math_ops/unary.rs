@@ -8,7 +8,7 @@ use math::lanes::{Map, Pairs};
 use op::shapes::{merged, unchanged};
 use op::{Grad, Grads, Kernel, Op, Setup, grads};
 use status::Result;
-use tensor::{Complex32, Complex64, bf16, f16};
+use tensor::{Complex32, Complex64};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(abs_rule),
         kernel: |setup| {
-            for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, i8, i16, i32, i64], T => {
+            for_core!(setup, [f32, f64, i32, i64], T => {
                 Ok(mapping(Map::vector(<T as Ordered>::absolute)))
             })
         },
@@ -26,7 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(neg_rule),
         kernel: |setup| {
-            for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, i8, i16, i32, i64, Complex32, Complex64], T => {
+            for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => {
                 Ok(mapping(Map::vector(<T as Number>::neg)))
             })
         },
@@ -42,7 +42,7 @@ pub(crate) const OPS: &[Op] = &[
               uint32, uint64, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(square_rule),
-        kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => Ok(mapping(Map::vector(<T as Number>::square)))),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(mapping(Map::vector(<T as Number>::square)))),
     },
     Op {
         def: "Reciprocal(x: T) -> y: T; T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, \
@@ -126,7 +126,7 @@ fn sign_kernel(setup: &Setup<'_>) -> Result<Kernel> {
                 Ok(mapping_by(|z: T| if z == T::ZERO { z } else { z / z.norm() }))
             })
         }
-        dtype => for_types!(setup, dtype, [f32, f64, f16, bf16, i8, i16, i32, i64], T => {
+        _ => for_core!(setup, [f32, f64, i32, i64], T => {
             Ok(mapping(Map::vector(<T as Ordered>::sign)))
         }),
     }
@@ -139,7 +139,7 @@ fn reciprocal_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 /// A kernel of a result and its gradient; a gradient of zero stays zero, even where the derivative has no bound.
 macro_rules! derivative {
     ($setup:expr, $T:ident, $function:expr) => {
-        for_types!($setup, $setup.dtype("T")?, [f32, f64, f16, bf16, Complex32, Complex64], $T => {
+        for_core!($setup, [f32, f64, Complex32, Complex64], $T => {
             Ok(pairing_alike(Pairs::vector($function)))
         })
     };
