@@ -227,6 +227,29 @@ impl FlatGraph {
         Err(invalid!("{} nodes in a cycle, '{on_cycle}' among them", count - seen))
     }
 
+    /// Keeps only some nodes; those that stay must not refer to those that go.
+    pub fn retain(&mut self, keep: &[bool]) {
+        let mut next = 0;
+        let numbers: Vec<NodeId> = keep
+            .iter()
+            .map(|&keep| {
+                next += NodeId::from(keep);
+                next.wrapping_sub(1)
+            })
+            .collect();
+        let mut place = 0;
+        self.nodes.retain(|_| {
+            place += 1;
+            keep[place - 1]
+        });
+        for node in &mut self.nodes {
+            node.inputs.iter_mut().for_each(|edge| edge.node = numbers[edge.node as usize]);
+            node.controls.iter_mut().for_each(|control| *control = numbers[*control as usize]);
+        }
+        self.names.retain(|_, id| keep[*id as usize]);
+        self.names.values_mut().for_each(|id| *id = numbers[*id as usize]);
+    }
+
     /// The node with this name.
     pub fn find(&self, name: &str) -> Option<NodeId> {
         self.names.get(name).copied()

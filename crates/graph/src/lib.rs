@@ -13,7 +13,7 @@ mod signature;
 pub mod wire;
 
 pub use attr::{AttrList, AttrValue, Function, TensorAttr};
-pub use build::{Graph, Node, OpBuilder, OpSet, Output, Scope, ShapeQuery};
+pub use build::{Fetch, Fetchable, Graph, Node, OpBuilder, OpSet, Output, Scope, ShapeQuery};
 pub use def::{FunctionDef, FunctionLibrary, GraphDef, NodeDef, Versions};
 pub use device::DeviceSpec;
 pub use flat::{Edge, FlatGraph, FlatNode, NodeId, TensorName};

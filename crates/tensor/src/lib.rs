@@ -2,6 +2,7 @@
 #![deny(unsafe_code)] // `buffer.rs` alone may use it
 
 mod buffer;
+mod convert;
 mod dtype;
 mod element;
 mod handle;

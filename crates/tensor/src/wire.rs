@@ -317,3 +317,14 @@ pub fn partial_shape_from_bytes(bytes: &[u8]) -> Result<PartialShape> {
     let message = pb::TensorShapeProto::decode(bytes).map_err(|error| invalid!("Not a shape: {error}"))?;
     Ok(decode_partial_shape(Some(&message)))
 }
+
+/// A tensor as the bytes of its message.
+pub fn tensor_to_bytes(tensor: &Tensor) -> Result<Bytes> {
+    Ok(encode_tensor(tensor)?.encode_to_vec().into())
+}
+
+/// Reads what `tensor_to_bytes`, or TensorFlow, wrote; large contents are shared with the bytes.
+pub fn tensor_from_bytes(bytes: &Bytes) -> Result<Tensor> {
+    let message = pb::TensorProto::decode(bytes.clone());
+    decode_tensor(message.map_err(|_| invalid!("Could not parse serialized proto"))?)
+}

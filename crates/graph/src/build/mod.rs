@@ -1,5 +1,6 @@
 //! Building graphs in Rust: scopes, nodes, outputs.
 
+mod fetch;
 mod graph;
 mod node;
 mod op_builder;
@@ -7,6 +8,7 @@ mod operators;
 mod output;
 mod scope;
 
+pub use fetch::{Fetch, Fetchable};
 pub use graph::{Graph, OpSet, ShapeQuery};
 pub use node::Node;
 pub use op_builder::OpBuilder;

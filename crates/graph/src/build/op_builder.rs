@@ -18,6 +18,7 @@ pub struct OpBuilder {
     scope: Scope,
     op: String,
     name: Option<String>,
+    scope_name: bool,
     inputs: Vec<Vec<Output>>,
     controls: Vec<NodeId>,
     attrs: BTreeMap<String, AttrValue>,
@@ -30,6 +31,7 @@ impl OpBuilder {
             scope: scope.clone(),
             op: op.to_string(),
             name: None,
+            scope_name: false,
             inputs: Vec::new(),
             controls: Vec::new(),
             attrs: BTreeMap::new(),
@@ -40,6 +42,12 @@ impl OpBuilder {
     /// A name of its own; by default it is called like its op.
     pub fn named(mut self, name: &str) -> OpBuilder {
         self.name = Some(name.to_string());
+        self
+    }
+
+    /// The name of its scope: a node and the nodes it is made of, `w` and `w/read`.
+    pub fn named_as_scope(mut self) -> OpBuilder {
+        self.scope_name = true;
         self
     }
 
@@ -97,8 +105,14 @@ impl OpBuilder {
         let signature = function.as_ref().map(|function| &function.signature);
         let signature = signature.or_else(|| graph.ops().signature(&self.op)).ok_or_else(|| unknown_op(&self.op))?;
         self.infer_attrs(signature, &inner)?;
-        let wanted = format!("{}{}", self.scope.prefix(), self.name.as_deref().unwrap_or(&self.op));
-        let name = inner.unique_name(&wanted);
+        let scope_name = self.scope.prefix().trim_end_matches('/');
+        let name = match self.scope_name && !scope_name.is_empty() && !inner.names.contains_key(scope_name) {
+            true => scope_name.to_string(),
+            false => {
+                let own = self.name.as_deref().unwrap_or(&self.op);
+                inner.unique_name(&format!("{}{own}", self.scope.prefix()))
+            }
+        };
         let def = self.describe(name, &inner)?;
         signature.check_attrs(&def)?;
         self.check_types(signature, &def, &inner)?;
