@@ -9,6 +9,8 @@ pub mod function;
 pub mod fused;
 pub mod gemm;
 pub mod lanes;
+pub mod linalg;
+pub mod lrn;
 pub mod optimizer;
 pub mod parallel;
 pub mod philox;
