@@ -21,6 +21,17 @@ pub struct Kernel {
     pub run: Run,
     /// How much work.
     pub cost: Cost,
+    /// What it does to single numbers, if that is all it does: such kernels can be fused.
+    pub elementwise: Option<Elementwise>,
+}
+
+/// An op on single 32-bit floats, applied to every element with broadcasting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elementwise {
+    /// Of one number.
+    Unary(math::fused::Unary),
+    /// Of two numbers.
+    Binary(math::fused::Binary),
 }
 
 /// How much work a kernel is: the executor runs light ones on the spot.
@@ -184,33 +195,33 @@ macro_rules! outputs {
 
 /// A kernel without inputs.
 pub fn source(run: impl Fn(&Ctx<'_>) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Source(Box::new(run)), cost: Cost::ByInput }
+    Kernel { run: Run::Source(Box::new(run)), cost: Cost::ByInput, elementwise: None }
 }
 
 /// A kernel of one tensor.
 pub fn unary(run: impl Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Unary(Box::new(run)), cost: Cost::ByInput }
+    Kernel { run: Run::Unary(Box::new(run)), cost: Cost::ByInput, elementwise: None }
 }
 
 /// A kernel of two tensors.
 pub fn binary(run: impl Fn(&Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Binary(Box::new(run)), cost: Cost::ByInput }
+    Kernel { run: Run::Binary(Box::new(run)), cost: Cost::ByInput, elementwise: None }
 }
 
 /// A kernel of any number of values.
 pub fn many(run: impl Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Many(Box::new(run)), cost: Cost::ByInput }
+    Kernel { run: Run::Many(Box::new(run)), cost: Cost::ByInput, elementwise: None }
 }
 
 /// A kernel that waits.
 pub fn later(run: impl Fn(&Ctx<'_>, Inputs, Done) + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Later(Box::new(run)), cost: Cost::Free }
+    Kernel { run: Run::Later(Box::new(run)), cost: Cost::Free, elementwise: None }
 }
 
 impl Kernel {
     /// A kernel only the executor can run.
     pub fn flow(flow: Flow) -> Kernel {
-        Kernel { run: Run::Flow(flow), cost: Cost::Free }
+        Kernel { run: Run::Flow(flow), cost: Cost::Free, elementwise: None }
     }
 
     /// The same kernel, always run on the spot.

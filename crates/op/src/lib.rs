@@ -19,7 +19,9 @@ pub use ctx::{Ctx, StepEnv};
 pub use function::{Callable, Functions};
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};
-pub use kernel::{Cost, Done, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, unary};
+pub use kernel::{
+    Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, unary,
+};
 pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
 pub use resources::Resources;

@@ -1,10 +1,10 @@
 //! The rows of all ops, found by name.
 
-use crate::{Grad, Kernel, Setup};
+use crate::{Elementwise, Grad, Kernel, Run, Setup};
 use graph::{OpSet, ShapeQuery, Signature, Signatures};
 use rustc_hash::FxHashMap;
 use status::{Result, internal, not_found};
-use tensor::PartialShape;
+use tensor::{DType, PartialShape};
 
 /// One op: what it takes and gives, how shapes follow, its derivative, and how it is computed.
 #[derive(Clone, Copy)]
@@ -22,6 +22,7 @@ pub struct Op {
 /// All ops that there are.
 pub struct Registry {
     rows: FxHashMap<String, (Signature, Op)>,
+    elementwise: fn(&str) -> Option<Elementwise>,
 }
 
 impl Registry {
@@ -35,7 +36,12 @@ impl Registry {
                 return Err(internal!("op {name} has two rows"));
             }
         }
-        Ok(Registry { rows })
+        Ok(Registry { rows, elementwise: |_| None })
+    }
+
+    /// The same ops; `elementwise` says what an op does to every 32-bit float, if that is all it does.
+    pub fn with_elementwise(self, elementwise: fn(&str) -> Option<Elementwise>) -> Registry {
+        Registry { elementwise, ..self }
     }
 
     /// The row of an op.
@@ -51,7 +57,12 @@ impl Registry {
     /// The kernel of a node.
     pub fn kernel(&self, setup: &Setup<'_>) -> Result<Kernel> {
         let op = self.op(&setup.def().op).ok_or_else(|| not_found!("Op type not registered '{}'", setup.def().op))?;
-        (op.kernel)(setup).map_err(|error| error.at_node(&setup.def().name))
+        let mut kernel = (op.kernel)(setup).map_err(|error| error.at_node(&setup.def().name))?;
+        let all_float = setup.input_types().iter().chain(setup.output_types()).all(|&dtype| dtype == DType::F32);
+        if all_float && matches!(kernel.run, Run::Unary(_) | Run::Binary(_)) {
+            kernel.elementwise = (self.elementwise)(&setup.def().op);
+        }
+        Ok(kernel)
     }
 }
 

@@ -3,10 +3,12 @@
 
 #[macro_use]
 mod dispatch;
+mod fusible;
 #[macro_use]
 pub mod array;
 pub mod control;
 pub mod data_structures;
+pub(crate) mod hashing;
 pub mod math_ops;
 pub mod nn;
 pub mod random;
@@ -21,7 +23,11 @@ use std::sync::{Arc, OnceLock};
 /// All ops there are.
 pub fn registry() -> Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
-    REGISTRY.get_or_init(|| Arc::new(Registry::new(&tables()).expect("every row can be read"))).clone()
+    REGISTRY
+        .get_or_init(|| {
+            Arc::new(Registry::new(&tables()).expect("every row can be read").with_elementwise(fusible::elementwise))
+        })
+        .clone()
 }
 
 /// The tables of all families.
