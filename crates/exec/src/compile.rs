@@ -1,9 +1,11 @@
 //! Making a graph ready to run: frames found, edges laid out, kernels made.
 
+use crate::frame::State;
 use crate::program::{FrameInfo, Kind, Node, OutEdge, Program};
 use crate::{Kernels, Library};
 use graph::{AttrValue, FlatGraph, FlatNode, NodeId, Signatures};
-use op::{Flow, Resources, Run, Setup};
+use op::{Flow, Kernel, Resources, Run, Setup};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
 use std::sync::Arc;
@@ -14,22 +16,35 @@ pub trait Devices: Send + Sync {
     fn device(&self, name: &str) -> Result<(String, Arc<Resources>)>;
 }
 
+/// Makes a graph ready to run after removing work that need not be done.
+pub fn prepare(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>) -> Result<Program> {
+    crate::simplify::simplify(&mut graph, kernels);
+    compile(graph, kernels, library, "")
+}
+
 /// Makes a graph ready to run. `path` tells apart state of nodes with equal names in different functions.
-pub fn compile(graph: &FlatGraph, kernels: &Kernels, library: &Arc<Library>, path: &str) -> Result<Program> {
-    let frames = find_frames(graph)?;
+pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, path: &str) -> Result<Program> {
+    let mut made = Vec::with_capacity(graph.nodes.len());
+    for flat in &graph.nodes {
+        let kernel = make_kernel(flat, kernels, library, path);
+        made.push(kernel.map_err(|error| error.at_node(&flat.def.name))?);
+    }
+    crate::fuse::fuse(&mut graph, &mut made);
+    let frames = find_frames(&graph)?;
     let mut program = Program {
         nodes: Vec::with_capacity(graph.nodes.len()),
         edges: Vec::new(),
         control_edges: Vec::new(),
         frames: frames.infos,
         results: 0,
+        spare: Mutex::default(),
     };
-    for (id, flat) in graph.nodes.iter().enumerate() {
-        let node = make_node(flat, frames.of[id], &mut program, kernels, library, path)
-            .map_err(|error| error.at_node(&flat.def.name))?;
+    for ((flat, kernel), &frame) in graph.nodes.iter().zip(made).zip(&frames.of) {
+        let uninitialized = kernels.registry().signature(&flat.def.op).is_some_and(|op| op.allows_uninitialized_input);
+        let node = make_node(flat, kernel, uninitialized, frame, &mut program);
         program.nodes.push(node);
     }
-    lay_edges(graph, &mut program);
+    lay_edges(&graph, &mut program);
     for (id, flat) in graph.nodes.iter().enumerate() {
         if flat.inputs.is_empty() && flat.controls.is_empty() {
             let frame = program.nodes[id].frame as usize;
@@ -39,53 +54,47 @@ pub fn compile(graph: &FlatGraph, kernels: &Kernels, library: &Arc<Library>, pat
     Ok(program)
 }
 
-fn make_node(
-    flat: &FlatNode,
-    frame: u32,
-    program: &mut Program,
-    kernels: &Kernels,
-    library: &Arc<Library>,
-    path: &str,
-) -> Result<Node> {
+fn make_kernel(flat: &FlatNode, kernels: &Kernels, library: &Arc<Library>, path: &str) -> Result<Arc<Kernel>> {
     let def = &flat.def;
     let (device, resources) = library.devices().device(&def.device)?;
     let function = library.functions().functions.get(&def.op);
     let registry = kernels.registry();
-    let signature =
-        function.map(|function| &function.signature).or_else(|| Signatures::signature(&**registry, &def.op));
+    let signature = function.map(|function| &function.signature).or_else(|| registry.signature(&def.op));
     let signature = signature.ok_or_else(|| status::not_found!("Op type not registered '{}'", def.op))?;
     let types = (&flat.input_types[..], &flat.output_types[..]);
     let setup = Setup::new(def, signature, types, &device, &resources, &**library);
-    let kernel = match function {
-        Some(_) => Arc::new(library.call_kernel(&setup)?),
-        None => kernels.kernel(&setup, path, signature.stateful)?,
-    };
+    match function {
+        Some(_) => Ok(Arc::new(library.call_kernel(&setup)?)),
+        None => kernels.kernel(&setup, path, signature.stateful),
+    }
+}
+
+fn make_node(flat: &FlatNode, kernel: Arc<Kernel>, uninitialized: bool, frame: u32, program: &mut Program) -> Node {
     let info = &mut program.frames[frame as usize];
     let (local, first_slot) = (info.nodes.len() as u32, info.slots);
     info.nodes.push(program.nodes.len() as u32);
     info.slots += flat.inputs.len() as u32;
-    let refs = flat.input_types.iter().take(64).enumerate();
     let kind = kind_of(&kernel.run);
+    let data = if kind == Kind::Merge { 0 } else { flat.inputs.len() };
+    info.states.push(State { pending: (data + flat.controls.len()) as u32, ..State::default() });
+    let refs = flat.input_types.iter().take(64).enumerate();
     if let Run::Flow(Flow::Ret(index)) = &kernel.run {
         program.results = program.results.max(index + 1);
     }
-    Ok(Node {
-        name: def.name.as_str().into(),
-        op: def.op.as_str().into(),
+    Node {
+        name: flat.def.name.as_str().into(),
+        op: flat.def.op.as_str().into(),
         frame,
         local,
         first_slot,
         inputs: flat.inputs.len() as u32,
-        controls: flat.controls.len() as u32,
         refs: refs.fold(0, |bits, (i, dtype)| bits | u64::from(dtype.is_ref()) << i),
-        may_be_uninitialized: signature.allows_uninitialized_input
-            || kind != Kind::Ordinary
-            || is_ref_flow(&kernel.run),
+        may_be_uninitialized: uninitialized || kind != Kind::Ordinary || is_ref_flow(&kernel.run),
         outputs: vec![0; flat.output_types.len() + 1],
         control_outputs: (0, 0),
         kind,
         kernel,
-    })
+    }
 }
 
 fn kind_of(run: &Run) -> Kind {

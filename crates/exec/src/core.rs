@@ -60,6 +60,16 @@ impl Core {
         core
     }
 
+    /// The run is over without error: its arrays may serve the next one.
+    pub fn retire(&mut self) {
+        let Some(Some(root)) = self.frames.first_mut() else { return };
+        let Some(iteration) = root.iterations.pop_front() else { return };
+        let mut spare = self.program.spare.lock();
+        if spare.len() < 4 {
+            spare.push(iteration);
+        }
+    }
+
     /// The frame of a ready node, as it stands in keys.
     pub fn key(&self, ready: &Ready) -> u64 {
         self.frames[ready.frame as usize].as_ref().map_or(0, |frame| frame.key)
@@ -185,7 +195,7 @@ impl Core {
     fn begin_iteration(&mut self, program: &Program, frame_id: u32) {
         let frame = self.frame(frame_id);
         let info = &program.frames[frame.info as usize];
-        frame.iterations.push_back(Iteration::new(program, info));
+        frame.iterations.push_back(Iteration::new(info));
         let (number, constants) = (frame.next() - 1, frame.constants.clone());
         for (node, value) in constants {
             self.deliver_one(program, node, (frame_id, number), value);

@@ -24,6 +24,9 @@ pub type Finish = Box<dyn FnOnce(Result<Vec<Option<Value>>>) + Send>;
 /// Ops whose inputs have together fewer elements than this run on the spot.
 const LIGHT: usize = 8192;
 
+/// So many ops a thread that is not for ops runs before it lets another go on.
+const PATIENCE: usize = 16_384;
+
 /// What a run needs besides its program.
 pub struct RunOptions {
     /// What its kernels share.
@@ -67,6 +70,15 @@ enum Message {
     Done(Ready, Result<Produced>),
 }
 
+/// What a thread does after combining.
+enum Next {
+    /// Run this heavy op.
+    Run(Work),
+    /// Let another thread combine: so many messages are dealt with.
+    HandOver(usize),
+    Nothing,
+}
+
 /// An op to run, with its inputs.
 struct Work {
     ready: Ready,
@@ -85,17 +97,32 @@ impl Active {
             if self.waiting.fetch_add(1, Ordering::AcqRel) > 0 {
                 return;
             }
-            match self.combine(home) {
-                Some(work) => message = self.execute(work),
-                None => return,
+            match self.combine(0, home) {
+                Next::Run(work) => message = self.execute(work),
+                Next::HandOver(taken) => return self.hand_over(taken),
+                Next::Nothing => return,
             }
         }
     }
 
-    /// Deals with messages until there are none. Gives back a heavy op that this thread should run.
-    fn combine(self: &Arc<Self>, home: bool) -> Option<Work> {
+    /// Lets a thread of the step go on in this one's place: a thread that moves messages must not be
+    /// kept by a loop that may never end.
+    fn hand_over(self: &Arc<Self>, taken: usize) {
+        let active = self.clone();
+        (self.env.spawn)(Box::new(move || match active.combine(taken, true) {
+            Next::Run(work) => {
+                let message = active.execute(work);
+                active.drive(message, true);
+            }
+            Next::HandOver(taken) => active.hand_over(taken),
+            Next::Nothing => {}
+        }));
+    }
+
+    /// Deals with messages until there are none; `taken` of them were taken by the combiner before.
+    fn combine(self: &Arc<Self>, mut taken: usize, home: bool) -> Next {
         let mut own = None;
-        let mut taken = 0;
+        let mut left = if home { usize::MAX } else { PATIENCE };
         let finished = {
             let mut guard = self.core.lock();
             let (core, error) = &mut *guard;
@@ -106,6 +133,10 @@ impl Active {
                 }
                 while let Some(ready) = core.ready.pop() {
                     self.dispatch(core, error, ready, home, &mut own);
+                    left -= 1;
+                    if left == 0 {
+                        return Next::HandOver(taken);
+                    }
                 }
                 if !self.inbox.is_empty() {
                     continue;
@@ -113,7 +144,10 @@ impl Active {
                 if core.outstanding == 0 {
                     break Some(match error.take() {
                         Some(error) => Err(error),
-                        None => Ok(std::mem::take(&mut core.results)),
+                        None => {
+                            core.retire();
+                            Ok(std::mem::take(&mut core.results))
+                        }
                     });
                 }
                 if self.waiting.fetch_sub(taken, Ordering::AcqRel) == taken {
@@ -127,7 +161,7 @@ impl Active {
         {
             finish(result);
         }
-        own
+        own.map_or(Next::Nothing, Next::Run)
     }
 
     fn receive(&self, core: &mut Core, error: &mut Option<Error>, message: Message) {

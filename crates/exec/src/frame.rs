@@ -1,6 +1,6 @@
 //! Frames and iterations: the state of loops while they run.
 
-use crate::program::{FrameInfo, Kind, Program};
+use crate::program::{FrameInfo, Program};
 use op::Value;
 use std::collections::VecDeque;
 
@@ -40,7 +40,7 @@ pub(crate) struct Iteration {
 }
 
 /// What a node still waits for in one iteration.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct State {
     /// Inputs that have not arrived; of a Merge, control inputs only.
     pub pending: u32,
@@ -54,13 +54,15 @@ pub(crate) struct State {
 
 impl Iteration {
     /// Nothing has arrived yet.
-    pub fn new(program: &Program, info: &FrameInfo) -> Iteration {
-        let states = info.nodes.iter().map(|&id| {
-            let node = &program.nodes[id as usize];
-            let data = if node.kind == Kind::Merge { 0 } else { node.inputs };
-            State { pending: data + node.controls, ..State::default() }
-        });
-        Iteration { states: states.collect(), slots: (0..info.slots).map(|_| None).collect(), ops: 0, frames: 0 }
+    pub fn new(info: &FrameInfo) -> Iteration {
+        let slots = (0..info.slots).map(|_| None).collect();
+        Iteration { states: info.states.clone(), slots, ops: 0, frames: 0 }
+    }
+
+    /// The same arrays for another run. Every slot must be empty, as it is after a run without error.
+    pub fn renew(mut self, info: &FrameInfo) -> Iteration {
+        self.states.clone_from(&info.states);
+        self
     }
 }
 
@@ -68,12 +70,17 @@ impl Frame {
     /// A frame whose first iteration is about to begin.
     pub fn new(program: &Program, info: u32, parent: (u32, u64), key: u64) -> Frame {
         let static_info = &program.frames[info as usize];
+        let spare = if info == 0 { program.spare.lock().pop() } else { None };
+        let iteration = match spare {
+            Some(spare) => spare.renew(static_info),
+            None => Iteration::new(static_info),
+        };
         Frame {
             info,
             parent,
             key,
             first: 0,
-            iterations: VecDeque::from([Iteration::new(program, static_info)]),
+            iterations: VecDeque::from([iteration]),
             pending_enters: static_info.enters,
             constants: Vec::new(),
             queued: Vec::new(),

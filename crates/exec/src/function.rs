@@ -99,7 +99,7 @@ impl Library {
         };
         let graph = body_graph(&def, function, self.kernels.registry().as_ref(), &self.functions)?;
         let path = format!("{}/", function.name);
-        Ok(Arc::new(compile(&graph, &self.kernels, self, &path)?))
+        Ok(Arc::new(compile(graph, &self.kernels, self, &path)?))
     }
 
     fn gradient(&self, function: &Function) -> Result<Arc<FunctionDef>> {
@@ -114,8 +114,25 @@ impl Library {
         let def = def.ok_or_else(|| not_found!("Function {} is not defined", forward.name))?;
         let differentiate = self.differentiate.as_ref();
         let differentiate = differentiate.ok_or_else(|| internal!("nobody here knows derivatives"))?;
-        Ok(Arc::new(differentiate(def, &self.functions)?))
+        Ok(Arc::new(differentiate(&instantiated(def, forward)?, &self.functions)?))
     }
+}
+
+/// The function with the values of its attributes put in: one argument or result for each tensor, each of a
+/// type of its own.
+fn instantiated(def: &FunctionDef, function: &Function) -> Result<FunctionDef> {
+    let mut made = def.clone();
+    made.nodes = def.nodes.iter().map(|node| Arc::new(substituted(node, function))).collect();
+    for args in [&mut made.signature.inputs, &mut made.signature.outputs] {
+        for arg in args {
+            match arg_types(&def.signature, arg, function)?[..] {
+                [dtype] => (arg.ty, arg.number) = (ArgType::Fixed(dtype), None),
+                _ => return Err(invalid!("Argument '{}' of a function stands for several tensors", arg.name)),
+            }
+        }
+    }
+    made.signature.attrs.clear();
+    Ok(made)
 }
 
 /// A function that compiles its body at the first call.
@@ -167,7 +184,26 @@ fn body_graph(
     let nodes = body.nodes.into_iter().map(Arc::new).collect();
     let mut flat = FlatGraph::with_library(library.clone());
     flat.extend(&GraphDef { nodes, ..GraphDef::default() }, ops)?;
+    drop_unused(&mut flat, def, ops);
     Ok(flat)
+}
+
+/// Keeps what leads to a result or a named side effect, and what acts on its own.
+fn drop_unused(flat: &mut FlatGraph, def: &FunctionDef, ops: &dyn Signatures) {
+    let mut needed = vec![false; flat.nodes.len()];
+    let mut queue: Vec<u32> = def.control_ret.values().filter_map(|name| flat.find(name)).collect();
+    for (id, node) in flat.nodes.iter().enumerate() {
+        if ops.signature(&node.def.op).is_none_or(|signature| signature.stateful) {
+            queue.push(id as u32);
+        }
+    }
+    while let Some(id) = queue.pop() {
+        if !std::mem::replace(&mut needed[id as usize], true) {
+            let node = flat.node(id);
+            queue.extend(node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()));
+        }
+    }
+    flat.retain(&needed);
 }
 
 struct BodyGraph {

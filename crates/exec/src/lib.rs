@@ -6,13 +6,15 @@ mod core;
 mod executor;
 mod frame;
 mod function;
+mod fuse;
 mod kernels;
 mod program;
 mod rendezvous;
+mod simplify;
 mod stats;
 mod threads;
 
-pub use compile::{Devices, compile};
+pub use compile::{Devices, compile, prepare};
 pub use executor::{Finish, RunOptions, run};
 pub use function::{Differentiate, Library};
 pub use kernels::Kernels;

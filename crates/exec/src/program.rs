@@ -1,6 +1,8 @@
 //! A graph made ready to run: dense arrays, kernels in place, names only for messages.
 
+use crate::frame::{Iteration, State};
 use op::Kernel;
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// A compiled graph. Steps share it and never change it.
@@ -11,8 +13,10 @@ pub struct Program {
     /// Consumers of control outputs.
     pub(crate) control_edges: Vec<u32>,
     pub(crate) frames: Vec<FrameInfo>,
-    /// How many arguments and results, if this is a function's body.
+    /// How many results, if this is a function's body.
     pub(crate) results: usize,
+    /// Arrays of runs that are over, for the next run: every slot in them is empty.
+    pub(crate) spare: Mutex<Vec<Iteration>>,
 }
 
 /// A node of a program.
@@ -27,7 +31,6 @@ pub(crate) struct Node {
     /// Where its inputs begin among the input slots of its frame.
     pub first_slot: u32,
     pub inputs: u32,
-    pub controls: u32,
     /// Bit i is set when input i is wanted as a reference (inputs beyond 64 never are).
     pub refs: u64,
     pub may_be_uninitialized: bool,
@@ -69,6 +72,8 @@ pub(crate) struct FrameInfo {
     pub slots: u32,
     /// Nodes that nothing leads to.
     pub roots: Vec<u32>,
+    /// What its nodes wait for when an iteration begins.
+    pub states: Vec<State>,
 }
 
 impl Program {

@@ -4,7 +4,7 @@ use crate::api::{CreateWorkerSession, RegisterGraph};
 use crate::worker::step::Partials;
 use crate::worker::{LocalDevice, Worker};
 use crate::{ClusterSpec, Task};
-use exec::{Devices, Kernels, Library, Program, compile};
+use exec::{Devices, Kernels, Library, Program, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
 use op::Resources;
 use parking_lot::Mutex;
@@ -65,7 +65,10 @@ impl WorkerSession {
         }
         let devices = self.devices.clone();
         let library = Library::new(flat.library.clone(), devices, self.kernels.clone(), self.differentiate.clone());
-        let program = Arc::new(compile(&flat, &self.kernels, &library, "")?);
+        let program = Arc::new(match request.no_rewriting {
+            true => compile(flat, &self.kernels, &library, "")?,
+            false => prepare(flat, &self.kernels, &library)?,
+        });
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let handle = format!("{number:016x}");
         self.graphs.lock().insert(handle.clone(), Arc::new(Registered { program, _library: library }));

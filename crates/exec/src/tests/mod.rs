@@ -1,1 +1,96 @@
-//! Tests of the executor.
+//! The executor with toy ops: numbers, sums, loops, errors.
+
+mod toy;
+
+use status::Code;
+use toy::{run, try_run};
+
+#[test]
+fn values_flow_along_edges() {
+    assert_eq!(run("a = Number 2; b = Number 3; c = Sum a b; d = Sum c c; out = Out d"), 10);
+}
+
+#[test]
+fn a_long_chain_and_a_wide_fan_end() {
+    let chain: String = (1..20_000).map(|i| format!("x{i} = Sum x{} one; ", i - 1)).collect();
+    assert_eq!(run(&format!("one = Number 1; x0 = Number 0; {chain} out = Out x19999")), 19_999);
+    let wide: String = (1..5_000).map(|i| format!("y{i} = Sum one one; x{i} = Sum x{} y{i}; ", i - 1)).collect();
+    assert_eq!(run(&format!("one = Number 1; x0 = Number 0; {wide} out = Out x4999")), 9_998);
+}
+
+#[test]
+fn heavy_ops_run_on_other_threads_with_the_same_result() {
+    let sums: String = (1..200).map(|i| format!("x{i} = HeavySum x{} one; ", i - 1)).collect();
+    assert_eq!(run(&format!("one = Number 1; x0 = Number 0; {sums} out = Out x199")), 199);
+}
+
+#[test]
+fn the_branch_not_taken_is_dead() {
+    let branches = |pred: i32| {
+        format!(
+            "x = Number 5; p = Less x n; n = Number {pred}; s = Switch x p; t = Sum s:1 s:1; f = Fail s; \
+             g = Identity s; m = Merge t g; out = Out m"
+        )
+    };
+    // True: 5 + 5. The failing op hangs on the other branch and must not run.
+    assert_eq!(run(&branches(9)), 10);
+    assert_eq!(try_run(&branches(1)).unwrap_err().code, Code::InvalidArgument);
+}
+
+#[test]
+fn loops_run_until_their_condition_fails() {
+    let text = "zero = Number 0; ten = Number 10; one = Number 1; e = Enter zero frame; l = EnterConst ten frame; \
+                o = EnterConst one frame; m = Merge e n; c = Less m l; lc = LoopCond c; s = Switch m lc; \
+                i = Sum s:1 o; n = NextIteration i; x = Exit s; out = Out x";
+    assert_eq!(run(text), 10);
+}
+
+#[test]
+fn nested_loops_multiply() {
+    // total = 0; for i in 0..4 { for j in 0..3 { total += 1 } }
+    let text = "zero = Number 0; one = Number 1; four = Number 4; three = Number 3; \
+        oi = Enter zero outer; ot = Enter zero outer; of = EnterConst four outer; oh = EnterConst three outer; \
+        oo = EnterConst one outer; oz = EnterConst zero outer; \
+        mi = Merge oi ni; mt = Merge ot nt; c = Less mi of; lc = LoopCond c; si = Switch mi lc; st = Switch mt lc; \
+        i1 = Sum si:1 oo; ni = NextIteration i1; \
+        ij = Enter oz inner; it = Enter st:1 inner; ih = EnterConst oh inner; io = EnterConst oo inner; \
+        mj = Merge ij nj; mu = Merge it nu; d = Less mj ih; ld = LoopCond d; sj = Switch mj ld; su = Switch mu ld; \
+        j1 = Sum sj:1 io; nj = NextIteration j1; u1 = Sum su:1 io; nu = NextIteration u1; \
+        xt = Exit su; nt = NextIteration xt; x = Exit st; out = Out x";
+    assert_eq!(run(text), 12);
+}
+
+#[test]
+fn a_loop_in_the_branch_not_taken_ends_dead() {
+    let text = "x = Number 5; y = Number 1; p = Less x y; s = Switch x p; one = Number 1; \
+        e = Enter s:1 frame; o = EnterConst one frame; m = Merge e n; c = Less m o; lc = LoopCond c; \
+        w = Switch m lc; i = Sum w:1 o; n = NextIteration i; q = Exit w; g = Identity s; r = Merge q g; out = Out r";
+    assert_eq!(run(text), 5);
+}
+
+#[test]
+fn the_first_error_names_its_node_and_spoils_no_other_step() {
+    let error = try_run("a = Number 1; b = Fail a; out = Out b").unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    assert!(error.message.ends_with("[[{{node b}}]]"), "{}", error.message);
+    assert_eq!(run("a = Number 1; out = Out a"), 1);
+}
+
+#[test]
+fn a_panic_is_an_error_of_its_step() {
+    let error = try_run("a = Number 1; b = Panic a; out = Out b").unwrap_err();
+    assert_eq!(error.code, Code::Internal);
+    assert!(error.message.contains("on purpose"), "{}", error.message);
+}
+
+#[test]
+fn frames_have_tensorflows_keys() {
+    assert_eq!(crate::frame::frame_key(0, 0, "loop/while_context"), 6_339_987_812_709_914_503);
+}
+
+#[test]
+fn different_frames_must_not_meet() {
+    let text = "a = Number 1; e = Enter a frame; b = Sum e a; out = Out b";
+    let error = try_run(text).unwrap_err();
+    assert!(error.message.contains("inputs from different frames"), "{}", error.message);
+}

@@ -1,0 +1,115 @@
+//! Toy ops and graphs written as text: `name = Op input input; …`.
+
+use crate::{Devices, Kernels, Library, LocalRendezvous, RunOptions, Threads, compile};
+use graph::{AttrValue, FlatGraph, FunctionLibrary, GraphDef, NodeDef};
+use math::Pool;
+use op::shapes::unknown;
+use op::{Flow, Grad, Kernel, Op, Registry, Resources, Setup, StepEnv, Value, binary, source, unary};
+use status::{Result, invalid};
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+use tensor::Tensor;
+
+const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op {
+    Op { def, shape: unknown, grad: Grad::Unknown, kernel }
+}
+
+const OPS: &[Op] = &[
+    row("Number() -> out: int32; value: int", number),
+    row("Sum(a: int32, b: int32) -> out: int32", |_| Ok(binary(sum))),
+    row("HeavySum(a: int32, b: int32) -> out: int32", |_| Ok(binary(sum).heavy())),
+    row("Less(a: int32, b: int32) -> out: bool", |_| Ok(binary(less))),
+    row("Fail(a: int32) -> out: int32", |_| Ok(unary(|_, _| Err(invalid!("told to fail"))))),
+    row("Panic(a: int32) -> out: int32", |_| Ok(unary(|_, _| panic!("on purpose")))),
+    row("Identity(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::Identity))),
+    row("Switch(a: int32, p: bool) -> f: int32, t: int32", |_| Ok(Kernel::flow(Flow::Switch))),
+    row("Merge(a: int32, b: int32) -> out: int32, index: int32", |_| Ok(Kernel::flow(Flow::Merge))),
+    row("Enter(a: int32) -> out: int32; frame_name: string; is_constant: bool = false", enter),
+    row("Exit(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::Exit))),
+    row("NextIteration(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::NextIteration))),
+    row("LoopCond(a: bool) -> out: bool", |_| Ok(Kernel::flow(Flow::Identity))),
+    row("Out(a: int32)", |_| Ok(Kernel::flow(Flow::Ret(0)))),
+];
+
+fn number(setup: &Setup<'_>) -> Result<Kernel> {
+    let value = setup.int("value")? as i32;
+    Ok(source(move |_| Ok(Tensor::scalar(value))))
+}
+
+fn enter(setup: &Setup<'_>) -> Result<Kernel> {
+    let (frame, constant) = (setup.string("frame_name")?, setup.bool("is_constant")?);
+    Ok(Kernel::flow(Flow::Enter { frame, constant, parallel: 2 }))
+}
+
+fn sum(_: &op::Ctx<'_>, a: Tensor, b: Tensor) -> Result<Tensor> {
+    Ok(Tensor::scalar(a.to_scalar::<i32>()? + b.to_scalar::<i32>()?))
+}
+
+fn less(_: &op::Ctx<'_>, a: Tensor, b: Tensor) -> Result<Tensor> {
+    Ok(Tensor::scalar(a.to_scalar::<i32>()? < b.to_scalar::<i32>()?))
+}
+
+fn parse(text: &str) -> GraphDef {
+    let mut graph = GraphDef::default();
+    for line in text.split(';').map(str::trim).filter(|line| !line.is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (name, op, args) = (words[0], words[2], &words[3..]);
+        let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
+        let (op, inputs) = match op {
+            "Number" => {
+                attrs.insert("value".into(), args[0].parse::<i64>().expect("number").into());
+                ("Number", &args[..0])
+            }
+            "Enter" | "EnterConst" => {
+                attrs.insert("frame_name".into(), args[1].into());
+                attrs.insert("is_constant".into(), (op == "EnterConst").into());
+                ("Enter", &args[..1])
+            }
+            op => (op, args),
+        };
+        let inputs = inputs.iter().map(|input| input.to_string()).collect();
+        let node = NodeDef { name: name.into(), op: op.into(), inputs, attrs, ..NodeDef::default() };
+        graph.nodes.push(Arc::new(node));
+    }
+    graph
+}
+
+struct Nowhere(Arc<Resources>);
+
+impl Devices for Nowhere {
+    fn device(&self, name: &str) -> Result<(String, Arc<Resources>)> {
+        Ok((name.to_string(), self.0.clone()))
+    }
+}
+
+/// The number that arrives at `Out`.
+pub fn run(text: &str) -> i32 {
+    try_run(text).expect("the graph runs")
+}
+
+/// The number that arrives at `Out`, or the first error.
+pub fn try_run(text: &str) -> Result<i32> {
+    let registry = Arc::new(Registry::new(&[OPS]).expect("toy rows"));
+    let kernels = Arc::new(Kernels::new(registry.clone()));
+    let devices = Arc::new(Nowhere(Arc::new(Resources::new("toy"))));
+    let library = Library::new(Arc::new(FunctionLibrary::default()), devices, kernels.clone(), None);
+    let flat = FlatGraph::new(&parse(text), registry.as_ref())?;
+    let program = Arc::new(compile(flat, &kernels, &library, "")?);
+    let threads = Arc::new(Threads::new(2));
+    let env = Arc::new(StepEnv {
+        step_id: 1,
+        pool: Arc::new(Pool::new(1)),
+        step_resources: Resources::new("step"),
+        rendezvous: Arc::new(LocalRendezvous::default()),
+        cancel: Arc::default(),
+        spawn: Arc::new(move |work| threads.spawn(work)),
+    });
+    let (send, receive) = mpsc::channel();
+    let finish = Box::new(move |result| drop(send.send(result)));
+    crate::run(program, RunOptions { env, args: Vec::new(), stats: None }, finish);
+    let mut results: Vec<Option<Value>> = receive.recv().expect("the run ends")?;
+    match results.pop().flatten() {
+        Some(Value::Tensor(tensor)) => tensor.to_scalar(),
+        _ => Err(invalid!("the result is dead")),
+    }
+}
