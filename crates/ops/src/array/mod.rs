@@ -10,12 +10,18 @@ mod keys;
 pub(crate) mod nodes;
 pub(crate) mod numbers;
 mod order;
+mod segments;
+mod strided_spec;
 pub(crate) mod walk;
 
 pub mod bincount;
+pub mod bitcast;
+pub mod broadcast;
+pub mod check_numerics;
 pub mod concat;
 pub mod constant;
 pub mod count_sparse;
+pub mod data_format;
 pub mod diag;
 pub mod dynamic_partition;
 pub mod dynamic_stitch;
@@ -31,21 +37,28 @@ pub mod list_diff;
 pub mod matrix_band_part;
 pub mod matrix_diag;
 pub mod matrix_set_diag;
+pub mod mirror_pad;
 pub mod nth_element;
 pub mod one_hot;
 pub mod pack;
 pub mod pad;
+pub mod patches;
 pub mod range;
 pub mod reshape;
+pub mod reverse;
 pub mod scatter_nd;
 pub mod search_sorted;
 pub mod segment;
 pub mod shape;
 pub mod slice;
+pub mod space_batch;
+pub mod space_depth;
 pub mod sparse_segment;
 pub mod sparse_segment_grad;
 pub mod split;
+pub mod strided_slice;
 pub mod tensor_scatter;
+pub mod tile;
 pub mod top_k;
 pub mod transpose;
 pub mod unique;
@@ -57,9 +70,13 @@ use op::Op;
 /// The tables of this family.
 pub(crate) const TABLES: &[&[Op]] = &[
     bincount::OPS,
+    bitcast::OPS,
+    broadcast::OPS,
+    check_numerics::OPS,
     concat::OPS,
     constant::OPS,
     count_sparse::OPS,
+    data_format::OPS,
     diag::OPS,
     dynamic_partition::OPS,
     dynamic_stitch::OPS,
@@ -75,21 +92,28 @@ pub(crate) const TABLES: &[&[Op]] = &[
     matrix_band_part::OPS,
     matrix_diag::OPS,
     matrix_set_diag::OPS,
+    mirror_pad::OPS,
     nth_element::OPS,
     one_hot::OPS,
     pack::OPS,
     pad::OPS,
+    patches::OPS,
     range::OPS,
     reshape::OPS,
+    reverse::OPS,
     scatter_nd::OPS,
     search_sorted::OPS,
     segment::OPS,
     shape::OPS,
     slice::OPS,
+    space_batch::OPS,
+    space_depth::OPS,
     sparse_segment::OPS,
     sparse_segment_grad::OPS,
     split::OPS,
+    strided_slice::OPS,
     tensor_scatter::OPS,
+    tile::OPS,
     top_k::OPS,
     transpose::OPS,
     unique::OPS,

@@ -87,19 +87,21 @@ fn pad_v2_kernel(_: &Setup<'_>) -> Result<Kernel> {
 
 fn run_pad(pool: &Pool, input: Tensor, paddings: &Tensor, value: &Tensor) -> Result<Tensor> {
     let paddings = pairs(&input, paddings, " ")?;
-    let mut dims = Vec::with_capacity(paddings.len());
-    for (&dim, &[before, after]) in input.shape().iter().zip(&paddings) {
-        if before < 0 || after < 0 {
-            return Err(invalid!("Paddings must be non-negative: {before} {after}"));
-        }
-        dims.push((dim as i64).saturating_add(before).saturating_add(after));
+    if let Some([before, after]) = paddings.iter().find(|around| around.iter().any(|&count| count < 0)) {
+        return Err(invalid!("Paddings must be non-negative: {before} {after}"));
     }
-    let shape = Shape::checked(&dims)?;
+    padded(pool, input, &paddings, value)
+}
+
+/// The tensor with a border of `value`: so many elements before and behind each axis, none of them negative.
+pub(super) fn padded(pool: &Pool, input: Tensor, paddings: &[[i64; 2]], value: &Tensor) -> Result<Tensor> {
+    let grown = |(&dim, around): (&usize, &[i64; 2])| (dim as i64).saturating_add(around[0]).saturating_add(around[1]);
+    let shape = Shape::checked(&input.shape().iter().zip(paddings).map(grown).collect::<Vec<_>>())?;
     if shape == *input.shape() {
         return Ok(input);
     }
     let strides = shape.strides();
-    let start = strides.iter().zip(&paddings).map(|(stride, around)| stride * around[0] as usize).sum();
+    let start = strides.iter().zip(paddings).map(|(stride, around)| stride * around[0] as usize).sum();
     let mut out = filled(pool, shape, value)?;
     if input.elements() > 0 {
         Walk::new(0, start, axes(input.shape(), &input.shape().strides(), &strides)).copy(pool, &input, &mut out)?;

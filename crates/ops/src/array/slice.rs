@@ -111,7 +111,7 @@ pub(crate) fn block(pool: &Pool, input: Tensor, starts: &[usize], shape: Shape) 
 
 /// Whether a block of `part` in `whole` is one run of elements: behind the first axis on which it has more than one, it
 /// takes everything.
-fn is_run(whole: &Shape, part: &Shape) -> bool {
+pub(crate) fn is_run(whole: &Shape, part: &Shape) -> bool {
     let first = part.iter().position(|&dim| dim != 1).unwrap_or(part.rank());
     (first + 1..part.rank()).all(|axis| part[axis] == whole[axis])
 }

@@ -166,7 +166,13 @@ impl Loop {
         if let Some(reason) = self.env.cancel.reason() {
             return Some(wrap(Err(reason)));
         }
-        let args: Inputs = first.map(Value::Tensor).into_iter().chain(self.state.lock().iter().cloned()).collect();
+        // The body gives a new state, so it may have the old one for its own and write in place.
+        let is_body = Arc::ptr_eq(&function, &self.body);
+        let state = match is_body {
+            true => std::mem::take(&mut *self.state.lock()),
+            false => self.state.lock().clone(),
+        };
+        let args: Inputs = first.map(Value::Tensor).into_iter().chain(state).collect();
         let slot = Arc::new(Mutex::new(Slot::Empty));
         let (running, filled) = (self.clone(), slot.clone());
         let done = Box::new(move |result| {
