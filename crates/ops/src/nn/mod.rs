@@ -11,12 +11,18 @@ pub mod conv2d;
 pub mod conv3d;
 mod convolved;
 pub mod cross_entropy;
+pub mod ctc_decoder;
+pub mod ctc_loss;
 pub mod depthwise;
+pub mod dilation;
 pub mod elu;
+pub mod fractional_pool;
+pub mod fused_conv;
 mod geometry;
 pub mod global_norm;
 pub mod l2_loss;
 mod loops;
+pub mod lrn;
 pub mod max_pool;
 pub mod max_pool_argmax;
 pub mod max_pool_grad;
@@ -37,10 +43,16 @@ pub(crate) const TABLES: &[&[Op]] = &[
     conv2d::OPS,
     conv3d::OPS,
     cross_entropy::OPS,
+    ctc_decoder::OPS,
+    ctc_loss::OPS,
     depthwise::OPS,
+    dilation::OPS,
     elu::OPS,
+    fractional_pool::OPS,
+    fused_conv::OPS,
     global_norm::OPS,
     l2_loss::OPS,
+    lrn::OPS,
     max_pool::OPS,
     max_pool_argmax::OPS,
     max_pool_grad::OPS,
