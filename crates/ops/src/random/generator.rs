@@ -110,7 +110,7 @@ fn number<T: Element>(tensor: &Tensor, input: usize) -> Result<T> {
     tensor.to_scalar::<T>()
 }
 
-fn check_algorithm(algorithm: i64) -> Result<()> {
+pub(crate) fn check_algorithm(algorithm: i64) -> Result<()> {
     match algorithm {
         PHILOX | AUTO => Ok(()),
         2 => Err(unimplemented_op!("Non-XLA devices don't support the ThreeFry algorithm.")),
@@ -142,16 +142,25 @@ fn stream_of(state: &[i64]) -> Philox {
 
 /// Sets the counter so many results ahead.
 fn skip(state: &mut [i64], outputs: u64) {
-    let counter = stream_of(state).skipped(outputs.wrapping_mul(RESERVED_BLOCKS)).counter();
+    skip_blocks(state, outputs.wrapping_mul(RESERVED_BLOCKS));
+}
+
+fn skip_blocks(state: &mut [i64], blocks: u64) {
+    let counter = stream_of(state).skipped(blocks).counter();
     (state[0], state[1]) = (counter as u64 as i64, (counter >> 64) as u64 as i64);
 }
 
 /// The part of the stream for a result of so many numbers.
 fn take(variable: &Variable, outputs: usize) -> Result<Philox> {
+    take_blocks(variable, (outputs as u64).wrapping_mul(RESERVED_BLOCKS))
+}
+
+/// The part of the stream of so many blocks.
+pub(crate) fn take_blocks(variable: &Variable, blocks: u64) -> Result<Philox> {
     variable.update(|value| {
         let state = state(value, 0)?;
         let stream = stream_of(state);
-        skip(state, outputs as u64);
+        skip_blocks(state, blocks);
         Ok(stream)
     })
 }

@@ -2,6 +2,9 @@
 
 use op::Op;
 
+pub mod binomial;
+pub mod bounded_normal;
+pub mod candidates;
 pub mod draw;
 pub mod gamma;
 pub mod generator;
@@ -12,7 +15,20 @@ mod sampler;
 pub mod shuffle;
 pub mod stateless;
 mod stream;
+mod unigram;
+mod words;
 
 /// The tables of this family.
-pub(crate) const TABLES: &[&[Op]] =
-    &[draw::OPS, gamma::OPS, generator::OPS, keyed::OPS, multinomial::OPS, poisson::OPS, shuffle::OPS, stateless::OPS];
+pub(crate) const TABLES: &[&[Op]] = &[
+    binomial::OPS,
+    bounded_normal::OPS,
+    candidates::OPS,
+    draw::OPS,
+    gamma::OPS,
+    generator::OPS,
+    keyed::OPS,
+    multinomial::OPS,
+    poisson::OPS,
+    shuffle::OPS,
+    stateless::OPS,
+];

@@ -94,7 +94,11 @@ pub(crate) fn shape_of(tensor: &Tensor) -> Result<Shape> {
     if let Some(negative) = dims.iter().find(|&&dim| dim < 0) {
         return Err(invalid!("Dimension {negative} must be >= 0"));
     }
-    Shape::checked(&dims)
+    let shape: Shape = dims.iter().map(|&dim| dim as usize).collect();
+    match shape.checked_elements() {
+        Ok(_) => Shape::checked(&dims),
+        Err(_) => Err(invalid!("Shape {shape} would have more than 2**63 - 1 elements")),
+    }
 }
 
 /// Doubles one by one, for samplers that reject some; each kind has a buffer of its own over one stream.

@@ -51,14 +51,14 @@ pub(crate) const OPS: &[Op] = &[
 
 const ADAM: Layout<3> = Layout {
     variables: ["var", "m", "v"],
-    rest: &["beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"],
+    rest: &["beta1_power", "beta2_power", "lr ", "beta1", "beta2", "epsilon", "grad"],
 };
 const AMSGRAD: Layout<4> = Layout {
     variables: ["var", "m", "v", "vhat"],
-    rest: &["beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"],
+    rest: &["beta1_power", "beta2_power", "lr ", "beta1", "beta2", "epsilon", "grad"],
 };
 const ADA_MAX: Layout<3> =
-    Layout { variables: ["var", "m", "v"], rest: &["beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"] };
+    Layout { variables: ["var", "m", "v"], rest: &["beta1_power", "lr ", "beta1", "beta2", "epsilon", "grad"] };
 
 /// A step by the mean of past gradients over the root of the mean of their squares; `numbers` are beta1_power,
 /// beta2_power, lr, beta1, beta2 and epsilon.

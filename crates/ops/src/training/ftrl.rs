@@ -76,12 +76,12 @@ pub(crate) const OPS: &[Op] = &[
 const LAYOUT: Layout<3> =
     Layout { variables: ["var", "accum", "linear"], rest: &["grad", "lr", "l1", "l2", "lr_power"] };
 const SPARSE: Layout<3> =
-    Layout { variables: ["var", "accum", "linear"], rest: &["grad", "indices", "lr", "l1", "l2", "lr_power"] };
+    Layout { variables: ["var", "accum", "linear"], rest: &["grad", "indices", "lr+0", "l1+", "l2+", "lr_power-"] };
 const V2: Layout<3> =
     Layout { variables: ["var", "accum", "linear"], rest: &["grad", "lr", "l1", "l2", "l2_shrinkage", "lr_power"] };
 const SPARSE_V2: Layout<3> = Layout {
     variables: ["var", "accum", "linear"],
-    rest: &["grad", "indices", "lr", "l1", "l2", "l2_shrinkage", "lr_power"],
+    rest: &["grad", "indices", "lr+0", "l1+", "l2+", "l2_shrinkage+", "lr_power-"],
 };
 
 /// One step; variables are var, accum and linear, `numbers` are lr, l1, l2 and lr_power.

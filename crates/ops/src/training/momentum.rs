@@ -56,7 +56,8 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 const LAYOUT: Layout<2> = Layout { variables: ["var", "accum"], rest: &["lr", "grad", "momentum"] };
-const SPARSE: Layout<2> = Layout { variables: ["var", "accum"], rest: &["lr", "grad", "indices", "momentum"] };
+const SPARSE: Layout<2> = Layout { variables: ["var", "accum"], rest: &["lr ", "grad", "indices", "momentum"] };
+const SPARSE_KERAS: Layout<2> = Layout { variables: ["var", "accum"], rest: &["lr ", "grad", "indices[]", "momentum"] };
 
 /// `accum = momentum accum + gradient; var -= lr accum`; with `nesterov`, a step further on.
 pub fn apply_momentum(
@@ -95,7 +96,7 @@ fn keras_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn sparse_keras_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    keras_with_layout(setup, &SPARSE)
+    keras_with_layout(setup, &SPARSE_KERAS)
 }
 
 fn with_layout(setup: &Setup<'_>, layout: &'static Layout<2>) -> Result<Kernel> {

@@ -68,8 +68,9 @@ pub(crate) const OPS: &[Op] = &[
 
 const DESCENT: Layout<1> = Layout { variables: ["var"], rest: &["alpha", "l1", "l2", "delta"] };
 const SPARSE_DESCENT: Layout<1> = Layout { variables: ["var"], rest: &["lr", "l1", "l2", "grad", "indices"] };
-const ADAGRAD: Layout<2> = Layout { variables: ["var", "accum"], rest: &["lr", "l1", "l2", "grad"] };
-const SPARSE_ADAGRAD: Layout<2> = Layout { variables: ["var", "accum"], rest: &["lr", "l1", "l2", "grad", "indices"] };
+const ADAGRAD: Layout<2> = Layout { variables: ["var", "accum"], rest: &["lr+", "l1+", "l2+", "grad"] };
+const SPARSE_ADAGRAD: Layout<2> =
+    Layout { variables: ["var", "accum"], rest: &["lr+", "l1+", "l2+", "grad", "indices"] };
 
 /// Gradient descent, then shrinking; `numbers` are lr, l1 and l2.
 pub fn apply_proximal_gradient_descent(var: &Output, numbers: [&Output; 3], gradient: &Gradient) -> Node {

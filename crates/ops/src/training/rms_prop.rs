@@ -71,11 +71,11 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 const LAYOUT: Layout<3> =
-    Layout { variables: ["var", "ms", "mom"], rest: &["lr", "rho", "momentum", "epsilon", "grad"] };
+    Layout { variables: ["var", "ms", "mom"], rest: &["lr ", "rho", "momentum", "epsilon", "grad"] };
 const SPARSE: Layout<3> =
     Layout { variables: ["var", "ms", "mom"], rest: &["lr", "rho", "momentum", "epsilon", "grad", "indices"] };
 const CENTERED: Layout<4> =
-    Layout { variables: ["var", "mg", "ms", "mom"], rest: &["lr", "rho", "momentum", "epsilon", "grad"] };
+    Layout { variables: ["var", "mg", "ms", "mom"], rest: &["lr ", "rho", "momentum", "epsilon", "grad"] };
 const SPARSE_CENTERED: Layout<4> =
     Layout { variables: ["var", "mg", "ms", "mom"], rest: &["lr", "rho", "momentum", "epsilon", "grad", "indices"] };
 

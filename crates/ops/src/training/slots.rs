@@ -10,7 +10,8 @@ use std::sync::Arc;
 use tensor::{DType, Element, Shape, Tensor};
 
 /// The inputs of an optimizer op, by name and in order: first the variables, then the rest, among it `grad` or
-/// `delta`, and `indices` if only some rows change.
+/// `delta`, and `indices` if only some rows change. A mark after a name is about TensorFlow's words when the input is
+/// not a scalar: see `no_scalar`; `indices[]` has other words for a row that is not there.
 pub(crate) struct Layout<const K: usize> {
     pub variables: [&'static str; K],
     pub rest: &'static [&'static str],
@@ -56,7 +57,12 @@ pub(crate) fn apply<T: Stored + Element, const K: usize, const N: usize>(
         let order = locking_order(&variables)?;
         let mut guards = lock(&variables, order);
         let shape = check_shapes(&variables, &guards, layout, rest.gradient_name, &rest.gradient, &rest.indices)?;
-        let rows = rest.indices.as_ref().map(|indices| row_numbers(indices, shape[0])).transpose()?;
+        let other_words = layout.rest.contains(&"indices[]");
+        let rows = rest.indices.as_ref().map(|indices| match other_words {
+            true => crate::state::scatter::row_numbers(indices, shape[0]),
+            false => row_numbers(indices, shape[0]),
+        });
+        let rows = rows.transpose()?;
         let values = values::<T, K>(&variables, &mut guards)?;
         let slots = Slots {
             ctx,
@@ -97,7 +103,7 @@ impl<T: Stored + Element> Rest<T> {
             let tensor = inputs.tensor(K + i)?;
             match name {
                 "grad" | "delta" => (rest.gradient, rest.gradient_name) = (tensor, name),
-                "indices" => rest.indices = Some(tensor),
+                "indices" | "indices[]" => rest.indices = Some(tensor),
                 number if tensor.shape().rank() != 0 => return Err(no_scalar(number, tensor.shape())),
                 "global_step" => rest.numbers.push(T::Compute::from_integer(tensor.to_scalar::<i64>()?)),
                 _ => rest.numbers.push(tensor.to_scalar::<T>()?.load()),
@@ -112,6 +118,15 @@ fn no_scalar(name: &str, shape: &Shape) -> status::Error {
         "l1" | "l2" => invalid!("{name} regularization strength is not a scalar: {shape}"),
         "l2_shrinkage" => invalid!("l2 shrinkage regularization strength is not a scalar: {shape}"),
         "lr_power" => invalid!("lr_power is not a scalar{shape}"),
+        "lr " => invalid!("lr is not a scalar : {shape}"),
+        "lr+" => invalid!("lr is not a positive scalar: {shape}"),
+        "lr+0" => invalid!("lr is not a positive scalar (or zero if multiply_linear_by_lr is set): {shape}"),
+        "l1+" => invalid!("l1 regularization strength is not a non-negative scalar: {shape}"),
+        "l2+" => invalid!("l2 regularization strength is not a non-negative scalar: {shape}"),
+        "l2_shrinkage+" => {
+            invalid!("l2 shrinkage regularization strength is not a non-negative scalar: {shape}")
+        }
+        "lr_power-" => invalid!("lr_power is not a non-positive scalar: {shape}"),
         name => invalid!("{name} is not a scalar: {shape}"),
     }
 }
