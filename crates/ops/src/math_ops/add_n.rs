@@ -68,7 +68,9 @@ fn check_shapes(tensors: &[Tensor], name: &str, op: &str) -> Result<()> {
 fn sum<T: Element>(ctx: &Ctx<'_>, add: Pairs<T, T, T>, mut tensors: Vec<Tensor>) -> Result<Tensor> {
     let unique = tensors.iter_mut().position(Tensor::is_unique);
     let mut sum = tensors.swap_remove(unique.unwrap_or(0));
-    if let (None, Some(second)) = (unique, tensors.pop()) {
+    if unique.is_none()
+        && let Some(second) = tensors.pop()
+    {
         let mut fresh = Tensor::scratch_of(sum.dtype(), sum.shape())?;
         add.apply(ctx.pool(), Meeting::Flat, sum.values()?, second.values()?, fresh.values_mut()?);
         sum = fresh;

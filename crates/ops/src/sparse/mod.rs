@@ -1,21 +1,31 @@
 //! Sparse and ragged tensors, sets, and what moves between them and dense tensors.
 
 pub(crate) mod coo;
+mod stack;
 mod union;
 
 pub mod add;
 pub mod concat;
+pub mod cross;
 pub mod dense_add;
 pub mod dense_cwise;
 pub mod dense_matmul;
 pub mod extreme;
 pub mod fill_empty_rows;
+pub mod matmul;
+pub mod ragged_gather;
+pub mod ragged_range;
+pub mod ragged_to_sparse;
+pub mod ragged_to_tensor;
 pub mod reduce;
 pub mod reorder;
 pub mod reshape;
+pub mod serialize;
+pub mod sets;
 pub mod slice;
 pub mod softmax;
 pub mod split;
+pub mod tensors_map;
 pub mod to_dense;
 
 use op::Op;
@@ -24,16 +34,25 @@ use op::Op;
 pub(crate) const TABLES: &[&[Op]] = &[
     add::OPS,
     concat::OPS,
+    cross::OPS,
     dense_add::OPS,
     dense_cwise::OPS,
     dense_matmul::OPS,
     extreme::OPS,
     fill_empty_rows::OPS,
+    matmul::OPS,
+    ragged_gather::OPS,
+    ragged_range::OPS,
+    ragged_to_sparse::OPS,
+    ragged_to_tensor::OPS,
     reduce::OPS,
     reorder::OPS,
     reshape::OPS,
+    serialize::OPS,
+    sets::OPS,
     slice::OPS,
     softmax::OPS,
     split::OPS,
+    tensors_map::OPS,
     to_dense::OPS,
 ];

@@ -1,4 +1,8 @@
-//! Tests of the tables as a whole.
+//! Tests of the tables as a whole, and of ops that only make sense together.
+
+mod evaluate;
+mod tensor_array;
+mod tensor_list;
 
 #[test]
 fn every_row_can_be_read() {

@@ -1,0 +1,177 @@
+//! Hashes of strings that are part of what a graph means: the same on every machine, as TensorFlow has them.
+
+const K0: u64 = 0xc3a5_c85c_97cb_3127;
+const K1: u64 = 0xb492_b66f_be98_f273;
+const K2: u64 = 0x9ae1_6a3b_2f90_404f;
+
+/// FarmHash's 64-bit fingerprint.
+pub(crate) fn fingerprint64(bytes: &[u8]) -> u64 {
+    match bytes.len() {
+        0..=16 => up_to_16(bytes),
+        17..=32 => up_to_32(bytes),
+        33..=64 => up_to_64(bytes),
+        _ => longer(bytes),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+fn half_word(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word).into()
+}
+
+fn shift_mix(value: u64) -> u64 {
+    value ^ (value >> 47)
+}
+
+fn mix(u: u64, v: u64, factor: u64) -> u64 {
+    let a = shift_mix((u ^ v).wrapping_mul(factor));
+    shift_mix((v ^ a).wrapping_mul(factor)).wrapping_mul(factor)
+}
+
+fn factor_of(bytes: &[u8]) -> u64 {
+    K2.wrapping_add(bytes.len() as u64 * 2)
+}
+
+fn up_to_16(bytes: &[u8]) -> u64 {
+    let (len, factor) = (bytes.len(), factor_of(bytes));
+    match len {
+        8.. => {
+            let (a, b) = (word(bytes, 0).wrapping_add(K2), word(bytes, len - 8));
+            let c = b.rotate_right(37).wrapping_mul(factor).wrapping_add(a);
+            let d = a.rotate_right(25).wrapping_add(b).wrapping_mul(factor);
+            mix(c, d, factor)
+        }
+        4.. => mix((len as u64).wrapping_add(half_word(bytes, 0) << 3), half_word(bytes, len - 4), factor),
+        1.. => {
+            let [a, b, c] = [bytes[0], bytes[len / 2], bytes[len - 1]].map(u64::from);
+            let (y, z) = (a + (b << 8), len as u64 + (c << 2));
+            shift_mix(y.wrapping_mul(K2) ^ z.wrapping_mul(K0)).wrapping_mul(K2)
+        }
+        0 => K2,
+    }
+}
+
+fn up_to_32(bytes: &[u8]) -> u64 {
+    let (len, factor) = (bytes.len(), factor_of(bytes));
+    let (a, b) = (word(bytes, 0).wrapping_mul(K1), word(bytes, 8));
+    let (c, d) = (word(bytes, len - 8).wrapping_mul(factor), word(bytes, len - 16).wrapping_mul(K2));
+    let first = a.wrapping_add(b).rotate_right(43).wrapping_add(c.rotate_right(30)).wrapping_add(d);
+    mix(first, a.wrapping_add(b.wrapping_add(K2).rotate_right(18)).wrapping_add(c), factor)
+}
+
+fn up_to_64(bytes: &[u8]) -> u64 {
+    let (len, factor) = (bytes.len(), factor_of(bytes));
+    let (a, b) = (word(bytes, 0).wrapping_mul(K2), word(bytes, 8));
+    let (c, d) = (word(bytes, len - 8).wrapping_mul(factor), word(bytes, len - 16).wrapping_mul(K2));
+    let y = a.wrapping_add(b).rotate_right(43).wrapping_add(c.rotate_right(30)).wrapping_add(d);
+    let z = mix(y, a.wrapping_add(b.wrapping_add(K2).rotate_right(18)).wrapping_add(c), factor);
+    let (e, f) = (word(bytes, 16).wrapping_mul(factor), word(bytes, 24));
+    let g = y.wrapping_add(word(bytes, len - 32)).wrapping_mul(factor);
+    let h = z.wrapping_add(word(bytes, len - 24)).wrapping_mul(factor);
+    let first = e.wrapping_add(f).rotate_right(43).wrapping_add(g.rotate_right(30)).wrapping_add(h);
+    mix(first, e.wrapping_add(f.wrapping_add(a).rotate_right(18)).wrapping_add(g), factor)
+}
+
+/// What is carried from one block of 64 bytes to the next.
+struct State {
+    x: u64,
+    y: u64,
+    z: u64,
+    v: (u64, u64),
+    w: (u64, u64),
+}
+
+impl State {
+    /// Takes in a block; the last one counts two parts of the state ninefold.
+    fn block(&mut self, bytes: &[u8], factor: u64, weight: u64) {
+        let State { x, y, z, v, w } = self;
+        *x = x.wrapping_add(*y).wrapping_add(v.0).wrapping_add(word(bytes, 8)).rotate_right(37).wrapping_mul(factor);
+        *y = y.wrapping_add(v.1).wrapping_add(word(bytes, 48)).rotate_right(42).wrapping_mul(factor);
+        *x ^= w.1.wrapping_mul(weight);
+        *y = y.wrapping_add(v.0.wrapping_mul(weight)).wrapping_add(word(bytes, 40));
+        *z = z.wrapping_add(w.0).rotate_right(33).wrapping_mul(factor);
+        *v = weak(bytes, v.1.wrapping_mul(factor), x.wrapping_add(w.0));
+        *w = weak(&bytes[32..], z.wrapping_add(w.1), y.wrapping_add(word(bytes, 16)));
+        std::mem::swap(z, x);
+    }
+}
+
+fn weak(bytes: &[u8], a: u64, b: u64) -> (u64, u64) {
+    let [w, x, y, z] = [0, 8, 16, 24].map(|at| word(bytes, at));
+    let a = a.wrapping_add(w);
+    let b = b.wrapping_add(a).wrapping_add(z).rotate_right(21);
+    let sum = a.wrapping_add(x).wrapping_add(y);
+    (sum.wrapping_add(z), b.wrapping_add(sum.rotate_right(44)).wrapping_add(a))
+}
+
+fn longer(bytes: &[u8]) -> u64 {
+    const SEED: u64 = 81;
+    let y = SEED.wrapping_mul(K1).wrapping_add(113);
+    let z = shift_mix(y.wrapping_mul(K2).wrapping_add(113)).wrapping_mul(K2);
+    let x = SEED.wrapping_mul(K2).wrapping_add(word(bytes, 0));
+    let mut state = State { x, y, z, v: (0, 0), w: (0, 0) };
+    for block in bytes[..bytes.len() - 1].chunks_exact(64) {
+        state.block(block, K1, 1);
+    }
+    let factor = K1.wrapping_add((state.z & 0xff) << 1);
+    state.w.0 = state.w.0.wrapping_add((bytes.len() as u64 - 1) & 63);
+    state.v.0 = state.v.0.wrapping_add(state.w.0);
+    state.w.0 = state.w.0.wrapping_add(state.v.0);
+    state.block(&bytes[bytes.len() - 64..], factor, 9);
+    let State { x, y, z, v, w } = state;
+    let first = mix(v.0, w.0, factor).wrapping_add(shift_mix(y).wrapping_mul(K0)).wrapping_add(z);
+    mix(first, mix(v.1, w.1, factor).wrapping_add(x), factor)
+}
+
+/// Two fingerprints as one; the order counts.
+pub(crate) fn fingerprint_cat64(first: u64, second: u64) -> u64 {
+    const M: u64 = 0xc6a4_a793_5bd1_e995;
+    let mixed = first ^ M ^ shift_mix(second.wrapping_mul(M)).wrapping_mul(M);
+    shift_mix(shift_mix(mixed.wrapping_mul(M)).wrapping_mul(M))
+}
+
+/// SipHash-2-4 under a key.
+pub(crate) fn sip_hash(key: [u64; 2], bytes: &[u8]) -> u64 {
+    let mut v = [
+        key[0] ^ 0x736f_6d65_7073_6575,
+        key[1] ^ 0x646f_7261_6e64_6f6d,
+        key[0] ^ 0x6c79_6765_6e65_7261,
+        key[1] ^ 0x7465_6462_7974_6573,
+    ];
+    let absorb = |v: &mut [u64; 4], message: u64| {
+        v[3] ^= message;
+        sip_round(v);
+        sip_round(v);
+        v[0] ^= message;
+    };
+    let mut words = bytes.chunks_exact(8);
+    for chunk in &mut words {
+        absorb(&mut v, word(chunk, 0));
+    }
+    // The length stands in the topmost byte, above what is left of the bytes.
+    let rest = words.remainder().iter().rev().fold(0, |rest, &byte| rest << 8 | u64::from(byte));
+    absorb(&mut v, (bytes.len() as u64) << 56 | rest);
+    v[2] ^= 0xff;
+    (0..4).for_each(|_| sip_round(&mut v));
+    v[0] ^ v[1] ^ v[2] ^ v[3]
+}
+
+fn sip_round(v: &mut [u64; 4]) {
+    v[0] = v[0].wrapping_add(v[1]);
+    v[1] = v[1].rotate_left(13) ^ v[0];
+    v[0] = v[0].rotate_left(32);
+    v[2] = v[2].wrapping_add(v[3]);
+    v[3] = v[3].rotate_left(16) ^ v[2];
+    v[0] = v[0].wrapping_add(v[3]);
+    v[3] = v[3].rotate_left(21) ^ v[0];
+    v[2] = v[2].wrapping_add(v[1]);
+    v[1] = v[1].rotate_left(17) ^ v[2];
+    v[2] = v[2].rotate_left(32);
+}

@@ -1,0 +1,123 @@
+//! Runs a graph node by node on one thread, without an executor: for ops whose values only other ops understand.
+
+use graph::{Function, Graph, Node, Output, Signatures};
+use math::Pool;
+use op::{Callable, Ctx, Functions, Inputs, Outputs, Registry, Resources, Run, Setup, StepEnv, Value};
+use status::{Result, internal, not_found};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tensor::{DType, Tensor};
+
+/// One step of a graph; every node runs once.
+pub(super) struct Evaluation {
+    registry: Arc<Registry>,
+    pub resources: Arc<Resources>,
+    env: Arc<StepEnv>,
+    done: RefCell<HashMap<u32, Outputs>>,
+}
+
+/// An empty graph of all our ops.
+pub(super) fn graph() -> Graph {
+    Graph::with_ops(crate::registry())
+}
+
+/// A constant node.
+pub(super) fn constant(graph: &Graph, value: Tensor) -> Output {
+    let dtype = value.dtype();
+    graph.root().op("Const").attr("value", value).attr("dtype", dtype).output()
+}
+
+impl Evaluation {
+    pub fn new() -> Evaluation {
+        Evaluation {
+            registry: crate::registry(),
+            resources: Arc::new(Resources::new("localhost")),
+            env: StepEnv::alone(Arc::new(Pool::new(2))),
+            done: RefCell::default(),
+        }
+    }
+
+    /// The value of an output.
+    pub fn value(&self, output: &Output) -> Result<Tensor> {
+        output.node().graph().check()?;
+        self.run(output.node())?;
+        let found = self.done.borrow().get(&output.node().id()).and_then(|all| all.get(output.index()).cloned());
+        match found {
+            Some(Value::Tensor(tensor)) => Ok(tensor),
+            Some(Value::Ref(variable)) => variable.read(),
+            None => Err(internal!("{} has no output {}", output.node().name(), output.index())),
+        }
+    }
+
+    /// Runs a node after everything it needs.
+    pub fn run(&self, node: &Node) -> Result<()> {
+        if self.done.borrow().contains_key(&node.id()) {
+            return Ok(());
+        }
+        let def = node.def();
+        for control in def.inputs.iter().filter_map(|input| input.strip_prefix('^')) {
+            let before = Node::find(node.scope(), control).ok_or_else(|| not_found!("{control}"))?;
+            self.run(&before)?;
+        }
+        let mut inputs = Inputs::default();
+        for input in node.all_inputs() {
+            self.run(input.node())?;
+            let value = self.done.borrow()[&input.node().id()][input.index()].clone();
+            inputs.push(value);
+        }
+        let outputs = self.call(node, inputs)?;
+        self.done.borrow_mut().insert(node.id(), outputs);
+        Ok(())
+    }
+
+    fn call(&self, node: &Node, mut inputs: Inputs) -> Result<Outputs> {
+        let def = node.def();
+        let signature = Signatures::signature(&*self.registry, &def.op).ok_or_else(|| not_found!("{}", def.op))?;
+        let types = (signature.input_types(&def)?, signature.output_types(&def)?);
+        let setup = Setup::new(&def, signature, (&types.0, &types.1), "/device:CPU:0", &self.resources, &Nothing);
+        let kernel = self.registry.kernel(&setup)?;
+        let ctx = Ctx { env: &self.env, frame: 0, iteration: 0 };
+        let one = |tensor: Tensor| -> Outputs { std::iter::once(Value::Tensor(tensor)).collect() };
+        match kernel.run {
+            Run::Source(run) => run(&ctx).map(one),
+            Run::Unary(run) => run(&ctx, inputs.tensor(0)?).map(one),
+            Run::Binary(run) => run(&ctx, inputs.tensor(0)?, inputs.tensor(1)?).map(one),
+            Run::Many(run) => run(&ctx, inputs),
+            Run::Flow(_) => Ok(std::iter::once(inputs.take(0)?).collect()),
+            Run::Later(_) => Err(internal!("{} waits", def.op)),
+        }
+    }
+}
+
+/// The library of a graph without functions.
+struct Nothing;
+
+impl Functions for Nothing {
+    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
+        Err(not_found!("function {}", function.name))
+    }
+}
+
+/// The message of an error; the test fails if there is none.
+pub(super) fn refusal<T: std::fmt::Debug>(result: Result<T>) -> String {
+    result.expect_err("this must be refused").message
+}
+
+/// A vector of floats as a constant.
+pub(super) fn floats(graph: &Graph, values: &[f32]) -> Output {
+    constant(graph, Tensor::vector(values))
+}
+
+/// An int32 as a constant.
+pub(super) fn int(graph: &Graph, value: i32) -> Output {
+    constant(graph, Tensor::scalar(value))
+}
+
+/// A vector of int32 as a constant.
+pub(super) fn ints(graph: &Graph, values: &[i32]) -> Output {
+    constant(graph, Tensor::vector(values))
+}
+
+/// The type these tests use.
+pub(super) const FLOAT: DType = DType::F32;
