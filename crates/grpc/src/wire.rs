@@ -132,19 +132,22 @@ pub(crate) fn run_step(request: pb::RunStepRequest) -> Result<RunStep> {
     })
 }
 
-pub(crate) fn encode_run_step(session: &str, step: RunStep) -> Result<pb::RunStepRequest> {
-    let options = pb::RunOptions {
-        timeout_in_ms: step.options.timeout.map_or(0, |time| time.as_millis() as i64),
-        trace_level: if step.options.trace { 3 } else { 0 },
-        output_partition_graphs: step.options.partition_graphs,
+fn encode_run_options(options: &RunOptions) -> pb::RunOptions {
+    pb::RunOptions {
+        timeout_in_ms: options.timeout.map_or(0, |time| time.as_millis() as i64),
+        trace_level: if options.trace { 3 } else { 0 },
+        output_partition_graphs: options.partition_graphs,
         ..pb::RunOptions::default()
-    };
+    }
+}
+
+pub(crate) fn encode_run_step(session: &str, step: RunStep) -> Result<pb::RunStepRequest> {
     Ok(pb::RunStepRequest {
         session_handle: session.to_string(),
         feed: encode_named(step.feeds)?,
         fetch: step.fetches,
         target: step.targets,
-        options: Some(options),
+        options: Some(encode_run_options(&step.options)),
         partial_run_handle: step.partial.unwrap_or_default(),
         store_errors_in_response_body: true,
         request_id: 0,
@@ -171,14 +174,18 @@ pub(crate) fn decode_run_step_answer(answer: pb::RunStepResponse) -> Result<RunS
     if answer.status_code != 0 {
         return Err(Error::new(Code::from_number(answer.status_code), answer.status_error_message));
     }
-    let metadata = answer.metadata.unwrap_or_default();
-    let graphs = metadata.partition_graphs.into_iter().map(graph::wire::decode_graph).collect::<Result<_>>()?;
-    Ok(RunStepAnswer {
-        tensors: named(answer.tensor)?,
-        metadata: RunMetadata {
-            stats: decode_stats(metadata.step_stats.unwrap_or_default()),
-            partition_graphs: graphs,
-        },
+    let metadata = decode_run_metadata(answer.metadata.unwrap_or_default())?;
+    Ok(RunStepAnswer { tensors: named(answer.tensor)?, metadata })
+}
+
+pub(crate) fn decode_run_metadata(metadata: pb::RunMetadata) -> Result<RunMetadata> {
+    Ok(RunMetadata {
+        stats: decode_stats(metadata.step_stats.unwrap_or_default()),
+        partition_graphs: metadata
+            .partition_graphs
+            .into_iter()
+            .map(graph::wire::decode_graph)
+            .collect::<Result<_>>()?,
     })
 }
 
@@ -250,6 +257,16 @@ pub(crate) fn callable_options(options: pb::CallableOptions) -> CallableOptions 
         fetches: options.fetch,
         targets: options.target,
         run: run_options(options.run_options.unwrap_or_default()),
+    }
+}
+
+pub(crate) fn encode_callable_options(options: CallableOptions) -> pb::CallableOptions {
+    pb::CallableOptions {
+        run_options: Some(encode_run_options(&options.run)),
+        feed: options.feeds,
+        fetch: options.fetches,
+        target: options.targets,
+        ..pb::CallableOptions::default()
     }
 }
 

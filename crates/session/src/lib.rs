@@ -1,7 +1,32 @@
 //! I give the user a `Session` and a `Server`; I read target strings and hand down the registry.
 #![forbid(unsafe_code)]
 
+mod block;
+mod callable;
+mod feeds;
+mod fetches;
+mod link;
+mod partial;
 mod server;
+mod session;
+mod values;
 
-pub use cluster::{ClusterSpec, RunMetadata, RunOptions, SessionConfig, Task};
+pub use callable::Callable;
+pub use cluster::{ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task};
+pub use feeds::Feeds;
+pub use fetches::{FetchAs, Fetches};
+pub use partial::PartialRun;
 pub use server::{Server, ServerOptions};
+pub use session::Session;
+pub use values::{FromTensor, Values};
+
+use std::sync::Arc;
+
+/// What rewrites calls of `SymbolicGradient`: the gradient of functions, by the rules of all rows.
+fn differentiate() -> Arc<cluster::Differentiate> {
+    let registry = ops::registry();
+    Arc::new(move |function, library| gradient::differentiate(&registry, function, library))
+}
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,7 @@ impl Server {
             inter_op_threads: or_all(options.inter_op_threads),
             intra_op_threads: or_all(options.intra_op_threads),
             peers: Arc::new(GrpcPeers::new(runtime.handle().clone())),
-            differentiate: None,
+            differentiate: Some(crate::differentiate()),
         });
         let master = Master::new(worker);
         let serving = runtime.block_on(grpc::serve(master.clone(), &address))?;

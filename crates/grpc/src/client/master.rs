@@ -3,11 +3,12 @@
 use crate::client::channel;
 use crate::server::MAX_MESSAGE;
 use crate::wire;
-use cluster::{DeviceAttributes, RunStep, RunStepAnswer, SessionConfig};
+use cluster::{CallableOptions, DeviceAttributes, RunMetadata, RunStep, RunStepAnswer, SessionConfig};
 use graph::GraphDef;
 use proto::tensorflow as pb;
 use proto::tensorflow::master_service_client::MasterServiceClient;
 use status::Result;
+use tensor::Tensor;
 use tonic::transport::Channel;
 
 /// A far master.
@@ -76,6 +77,41 @@ impl MasterClient {
         };
         let answer = self.client.clone().partial_run_setup(request).await.map_err(wire::error)?;
         Ok(answer.into_inner().partial_run_handle)
+    }
+
+    /// Prepares a step; gives its handle.
+    pub async fn make_callable(&self, session: &str, options: CallableOptions) -> Result<i64> {
+        let request = pb::MakeCallableRequest {
+            session_handle: session.to_string(),
+            options: Some(wire::encode_callable_options(options)),
+            ..pb::MakeCallableRequest::default()
+        };
+        let answer = self.client.clone().make_callable(request).await.map_err(wire::error)?;
+        Ok(answer.into_inner().handle)
+    }
+
+    /// Runs a prepared step.
+    pub async fn run_callable(
+        &self,
+        session: &str,
+        handle: i64,
+        feeds: Vec<Tensor>,
+    ) -> Result<(Vec<Tensor>, RunMetadata)> {
+        let request = pb::RunCallableRequest {
+            session_handle: session.to_string(),
+            handle,
+            feed: feeds.iter().map(tensor::wire::encode_tensor).collect::<Result<_>>()?,
+            ..pb::RunCallableRequest::default()
+        };
+        let answer = self.client.clone().run_callable(request).await.map_err(wire::error)?.into_inner();
+        let tensors = answer.fetch.into_iter().map(tensor::wire::decode_tensor).collect::<Result<_>>()?;
+        Ok((tensors, wire::decode_run_metadata(answer.metadata.unwrap_or_default())?))
+    }
+
+    /// Forgets a prepared step.
+    pub async fn release_callable(&self, session: &str, handle: i64) -> Result<()> {
+        let request = pb::ReleaseCallableRequest { session_handle: session.to_string(), handle };
+        self.client.clone().release_callable(request).await.map(drop).map_err(wire::error)
     }
 
     /// Ends a session.

@@ -1,0 +1,213 @@
+//! The gradient of a function as a function: its arguments, then the gradients of its results, to the
+//! gradients of its arguments.
+
+use crate::nodes::{densify, zeros_like};
+use crate::walk::{GradientOptions, gradients_with};
+use graph::{Arg, ArgType, FunctionDef, FunctionLibrary, Graph, Node, NodeDef, OpSet, Output, Signature};
+use op::Registry;
+use rustc_hash::FxHashMap;
+use status::{Result, invalid, not_found};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tensor::DType;
+
+/// The gradient function of `def`, whose attributes must all have values. Arguments without a gradient get
+/// zeros.
+pub fn differentiate(registry: &Arc<Registry>, def: &FunctionDef, library: &FunctionLibrary) -> Result<FunctionDef> {
+    let graph = Graph::with_ops(registry.clone());
+    for function in library.functions.values() {
+        graph.add_function((**function).clone());
+    }
+    let mut body = Body { graph, sources: FxHashMap::default(), args: Vec::new() };
+    let xs = body.add_args(&def.signature.inputs)?;
+    body.add_nodes(def)?;
+    let ys = body.results(def)?;
+    let dys = body.add_result_gradients(&def.signature.outputs)?;
+    let options = GradientOptions { grad_ys: dys.into_iter().map(Some).collect(), ..GradientOptions::default() };
+    let found = gradients_with(registry, &ys, &xs, &options)?;
+    let gradients: Vec<Output> = xs
+        .iter()
+        .zip(found)
+        .map(|(x, gradient)| gradient.map_or_else(|| zeros_like(x), |gradient| densify(&gradient)))
+        .collect();
+    body.graph.check()?;
+    body.into_function(def, &gradients)
+}
+
+/// The body of a function as a graph under construction.
+struct Body {
+    graph: Graph,
+    /// What `arg`, `node:out:i` and `node:out` mean.
+    sources: FxHashMap<String, Output>,
+    /// Arguments, in order; each is a placeholder in the graph.
+    args: Vec<Output>,
+}
+
+impl Body {
+    fn add_args(&mut self, args: &[Arg]) -> Result<Vec<Output>> {
+        let mut added = Vec::new();
+        for arg in args {
+            let placeholder = self.add_arg(&arg.name, fixed(arg)?);
+            self.sources.insert(arg.name.clone(), placeholder.clone());
+            self.sources.insert(format!("{}:0", arg.name), placeholder.clone());
+            added.push(placeholder);
+        }
+        Ok(added)
+    }
+
+    fn add_arg(&mut self, name: &str, dtype: DType) -> Output {
+        let arg = self.graph.root().op("Placeholder").named(name).attr("dtype", dtype).output();
+        self.args.push(arg.clone());
+        arg
+    }
+
+    fn add_result_gradients(&mut self, results: &[Arg]) -> Result<Vec<Output>> {
+        results.iter().map(|result| Ok(self.add_arg(&format!("grad_{}", result.name), fixed(result)?))).collect()
+    }
+
+    /// Adds the body's nodes, each after those it needs.
+    fn add_nodes(&mut self, def: &FunctionDef) -> Result<()> {
+        let mut waiting: Vec<&Arc<NodeDef>> = def.nodes.iter().collect();
+        let mut made: FxHashMap<String, Node> = FxHashMap::default();
+        while !waiting.is_empty() {
+            let before = waiting.len();
+            let mut rest = Vec::new();
+            for node in waiting {
+                match self.ready(node, &made) {
+                    true => drop(made.insert(node.name.clone(), self.add_node(node, &made)?)),
+                    false => rest.push(node),
+                }
+            }
+            if rest.len() == before {
+                return Err(invalid!(
+                    "Function {}: node '{}' waits for an input that is not there, or for itself",
+                    def.signature.name,
+                    rest[0].name
+                ));
+            }
+            waiting = rest;
+        }
+        Ok(())
+    }
+
+    fn ready(&self, node: &NodeDef, made: &FxHashMap<String, Node>) -> bool {
+        node.inputs.iter().all(|input| match input.strip_prefix('^') {
+            Some(control) => made.contains_key(control) || self.sources.contains_key(control),
+            None => self.sources.contains_key(input),
+        })
+    }
+
+    fn add_node(&mut self, node: &NodeDef, made: &FxHashMap<String, Node>) -> Result<Node> {
+        let signature = self.signature(&node.op)?;
+        let mut builder = self.graph.root().op(&node.op).named(&node.name);
+        let mut data = node.inputs.iter().filter(|input| !input.starts_with('^'));
+        for arg in &signature.inputs {
+            let count = signature.arg_types(arg, node)?.len();
+            let group: Vec<Output> =
+                data.by_ref().take(count).filter_map(|input| self.sources.get(input).cloned()).collect();
+            builder = builder.inputs(&group);
+        }
+        for control in node.inputs.iter().filter_map(|input| input.strip_prefix('^')) {
+            if let Some(node) = made.get(control) {
+                builder = builder.after(node);
+            }
+        }
+        for (name, value) in &node.attrs {
+            builder = builder.attr(name, value.clone());
+        }
+        let built = if node.device.is_empty() { builder.node() } else { builder.on(&node.device).node() };
+        self.graph.check()?;
+        for (place, name) in output_names(&signature, node)?.into_iter().enumerate() {
+            if let Some(short) = name.strip_suffix(":0") {
+                self.sources.insert(short.to_string(), built.output(place));
+            }
+            self.sources.insert(name, built.output(place));
+        }
+        Ok(built)
+    }
+
+    fn signature(&self, op: &str) -> Result<Signature> {
+        let function = self.graph.library().functions.get(op).map(|function| function.signature.clone());
+        let found = function.or_else(|| OpSet::signature(self.graph.ops().as_ref(), op).cloned());
+        found.ok_or_else(|| not_found!("Op type not registered '{op}'"))
+    }
+
+    fn results(&self, def: &FunctionDef) -> Result<Vec<Output>> {
+        let of_result = |result: &Arg| {
+            let source = def.ret.get(&result.name).and_then(|source| self.sources.get(source));
+            source.cloned().ok_or_else(|| invalid!("Function result '{}' is missing", result.name))
+        };
+        def.signature.outputs.iter().map(of_result).collect()
+    }
+
+    /// The graph as a function of its placeholders.
+    fn into_function(self, def: &FunctionDef, gradients: &[Output]) -> Result<FunctionDef> {
+        let args: FxHashMap<String, &Output> = self.args.iter().map(|arg| (arg.node().name(), arg)).collect();
+        let result = |output: &Output| -> Result<String> { self.source_name(output, &args) };
+        let mut signature = Signature { name: format!("{}_grad", def.signature.name), ..Signature::default() };
+        signature.inputs = self.args.iter().map(|arg| argument(arg.node().name(), arg.dtype())).collect();
+        let mut ret = BTreeMap::new();
+        for (place, gradient) in gradients.iter().enumerate() {
+            let name = format!("gradient_{place}");
+            ret.insert(name.clone(), result(gradient)?);
+            signature.outputs.push(argument(name, gradient.dtype()));
+        }
+        let root = self.graph.root();
+        let mut nodes = Vec::new();
+        for id in 0..self.graph.len() {
+            let Some(node) = Node::of(&root, id as u32) else { continue };
+            if !args.contains_key(&node.name()) {
+                nodes.push(Arc::new(self.function_node(&node, &args)?));
+            }
+        }
+        Ok(FunctionDef {
+            signature,
+            attrs: BTreeMap::new(),
+            nodes,
+            ret,
+            control_ret: BTreeMap::new(),
+            arg_attrs: BTreeMap::new(),
+            resource_arg_unique_id: BTreeMap::new(),
+            encoded: Default::default(),
+        })
+    }
+
+    /// A node whose inputs are named as functions name them.
+    fn function_node(&self, node: &Node, args: &FxHashMap<String, &Output>) -> Result<NodeDef> {
+        let mut def = (*node.def()).clone();
+        let controls = def.inputs.iter().filter(|input| input.starts_with('^')).cloned().collect::<Vec<_>>();
+        let data = node.all_inputs().iter().map(|input| self.source_name(input, args)).collect::<Result<Vec<_>>>()?;
+        def.inputs = data.into_iter().chain(controls).collect();
+        Ok(def)
+    }
+
+    fn source_name(&self, output: &Output, args: &FxHashMap<String, &Output>) -> Result<String> {
+        let def = output.node().def();
+        if args.contains_key(&def.name) {
+            return Ok(def.name.clone());
+        }
+        let mut names = output_names(&self.signature(&def.op)?, &def)?;
+        Ok(names.swap_remove(output.index()))
+    }
+}
+
+/// `node:out:i` for each output of a node.
+fn output_names(signature: &Signature, node: &NodeDef) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for arg in &signature.outputs {
+        let count = signature.arg_types(arg, node)?.len();
+        names.extend((0..count).map(|place| format!("{}:{}:{place}", node.name, arg.name)));
+    }
+    Ok(names)
+}
+
+fn argument(name: String, dtype: DType) -> Arg {
+    Arg { name, ty: ArgType::Fixed(dtype), number: None, is_ref: false }
+}
+
+fn fixed(arg: &Arg) -> Result<DType> {
+    match (&arg.ty, &arg.number) {
+        (ArgType::Fixed(dtype), None) => Ok(*dtype),
+        _ => Err(invalid!("Argument '{}' of a function has no type of its own", arg.name)),
+    }
+}

@@ -1,0 +1,36 @@
+//! Values given to a step.
+
+use graph::Output;
+use tensor::Tensor;
+
+/// Values for outputs of nodes, which then need not run; written with `feeds!`.
+#[derive(Clone, Debug, Default)]
+pub struct Feeds(pub(crate) Vec<(String, Tensor)>);
+
+impl Feeds {
+    /// No values.
+    pub fn new() -> Feeds {
+        Feeds::default()
+    }
+
+    /// The same values and one more.
+    pub fn with(mut self, output: &Output, value: impl Into<Tensor>) -> Feeds {
+        self.0.push((output.name(), value.into()));
+        self
+    }
+
+    /// The same values and one for the tensor of this name (`x` or `x:0`).
+    pub fn with_name(mut self, name: &str, value: impl Into<Tensor>) -> Feeds {
+        let name = if name.contains(':') { name.to_string() } else { format!("{name}:0") };
+        self.0.push((name, value.into()));
+        self
+    }
+}
+
+/// Values for a step: `feeds! { &x => [[1.0f32, 2.0]], &y => batch }`.
+#[macro_export]
+macro_rules! feeds {
+    ($($output:expr => $value:expr),* $(,)?) => {
+        $crate::Feeds::new()$(.with($output, $value))*
+    };
+}

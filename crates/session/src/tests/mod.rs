@@ -1,0 +1,223 @@
+//! Sessions in this process: steps, pieces, callables, errors, and a model that learns.
+
+mod learning;
+
+use crate::{RunOptions, Session, SessionConfig, feeds};
+use graph::{AttrValue, Graph, Output};
+use ops::array::constant::{constant, placeholder};
+use status::Code;
+use std::time::Duration;
+use tensor::{DType, PartialShape, Tensor};
+
+fn graph() -> Graph {
+    Graph::with_ops(ops::registry())
+}
+
+fn scalar(graph: &Graph, name: &str) -> Output {
+    graph.root().op("Placeholder").named(name).attr("dtype", DType::F32).attr("shape", PartialShape::scalar()).output()
+}
+
+#[test]
+fn a_formula_gives_its_value() {
+    let graph = graph();
+    let (x, y) = (scalar(&graph, "x"), scalar(&graph, "y"));
+    let z = (&x + &y) * 2.0 - &x / &y;
+    let session = Session::local(&graph);
+    let value: f32 = session.run(&z, feeds! { &x => 6.0f32, &y => 2.0f32 }).unwrap();
+    assert_eq!(value, 13.0);
+}
+
+#[test]
+fn answers_have_the_shape_of_what_was_asked() {
+    let graph = graph();
+    let a = constant(&graph.root(), Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]));
+    let b = constant(&graph.root(), Tensor::from(7i64));
+    let text = constant(&graph.root(), Tensor::from("hello"));
+    let nothing = graph.root().op("NoOp").node();
+    let session = Session::local(&graph);
+    let (rows, number, (text, ())): (Vec<[f32; 2]>, i64, (String, ())) =
+        session.run((&a, &b, (&text, &nothing)), feeds! {}).unwrap();
+    assert_eq!((rows, number, text.as_str()), (vec![[1.0, 2.0], [3.0, 4.0]], 7, "hello"));
+    let twice: [Tensor; 2] = session.run([&a, &a], feeds! {}).unwrap();
+    assert_eq!(twice[1].shape().dims(), [2, 2]);
+    let list: Vec<i64> = session.run(vec![&b, &b, &b], feeds! {}).unwrap();
+    assert_eq!(list, [7, 7, 7]);
+    session.execute((&a, &nothing), feeds! {}).unwrap();
+}
+
+#[test]
+fn wrong_types_are_errors() {
+    let graph = graph();
+    let b = constant(&graph.root(), Tensor::from(7i64));
+    let nothing = graph.root().op("NoOp").node();
+    let session = Session::local(&graph);
+    let error = session.run::<f32>(&b, feeds! {}).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    let error = session.run::<f32>(&nothing, feeds! {}).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+}
+
+#[test]
+fn what_is_fed_can_be_fetched() {
+    let graph = graph();
+    let x = scalar(&graph, "x");
+    let y = &x + 1.0;
+    let values: [f32; 2] = Session::local(&graph).run([&x, &y], feeds! { &x => 4f32 }).unwrap();
+    assert_eq!(values, [4.0, 5.0]);
+}
+
+#[test]
+fn nodes_made_between_steps_are_run() {
+    let graph = graph();
+    let x = scalar(&graph, "x");
+    let session = Session::local(&graph);
+    let y = &x + 1.0;
+    assert_eq!(session.run::<f32>(&y, feeds! { &x => 1.0f32 }).unwrap(), 2.0);
+    let z = &y * 10.0;
+    assert_eq!(session.run::<f32>(&z, feeds! { &x => 1.0f32 }).unwrap(), 20.0);
+}
+
+#[test]
+fn a_building_error_is_told_by_run() {
+    let graph = graph();
+    let bad = graph.root().op("NoSuchOp").output();
+    let error = Session::local(&graph).run::<Tensor>(&bad, feeds! {}).unwrap_err();
+    assert_eq!(error.code, Code::NotFound);
+    assert!(error.message.contains("NoSuchOp"), "{error}");
+}
+
+#[test]
+fn unknown_targets_are_refused() {
+    let error = Session::connect("nfs://somewhere", &graph()).err().unwrap();
+    assert_eq!(error.code, Code::NotFound);
+    assert!(error.message.contains("No session factory registered"), "{error}");
+    assert!(error.message.contains("grpc://host:port"), "{error}");
+}
+
+#[test]
+fn a_closed_session_runs_nothing() {
+    let graph = graph();
+    let b = constant(&graph.root(), Tensor::from(7i64));
+    let session = Session::local(&graph);
+    assert_eq!(session.run::<i64>(&b, feeds! {}).unwrap(), 7);
+    session.close().unwrap();
+    let error = session.run::<i64>(&b, feeds! {}).unwrap_err();
+    assert!(error.message.contains("Attempted to use a closed Session."), "{error}");
+}
+
+#[test]
+fn callables_take_feeds_by_place() {
+    let graph = graph();
+    let (x, y) = (scalar(&graph, "x"), scalar(&graph, "y"));
+    let difference = &x - &y;
+    let session = Session::local(&graph);
+    let sum = &x + &y;
+    let callable = session.make_callable((&difference, &sum), &[&y, &x]).unwrap();
+    let (difference, sum): (f32, f32) = callable.call(vec![1f32.into(), 5f32.into()]).unwrap();
+    assert_eq!((difference, sum), (4.0, 6.0));
+}
+
+#[test]
+fn a_step_runs_piece_by_piece() {
+    let graph = graph();
+    let (a, b, c) = (scalar(&graph, "a"), scalar(&graph, "b"), scalar(&graph, "c"));
+    let first = &a + &b;
+    let second = &first * &c;
+    let session = Session::local(&graph);
+    let partial = session.partial_run((&first, &second), &[&a, &b, &c]).unwrap();
+    let sum: f32 = partial.run(&first, feeds! { &a => 1f32, &b => 2f32 }).unwrap();
+    let product: f32 = partial.run(&second, feeds! { &c => sum * 17.0 }).unwrap();
+    assert_eq!((sum, product), (3.0, 153.0));
+}
+
+#[test]
+fn devices_are_as_many_as_configured() {
+    let config = SessionConfig { device_count: vec![("CPU".to_string(), 3)], ..SessionConfig::default() };
+    let graph = graph();
+    let session = Session::with_config("", &graph, config).unwrap();
+    let names: Vec<String> = session.list_devices().unwrap().into_iter().map(|device| device.name).collect();
+    assert_eq!(names.len(), 3);
+    assert_eq!(names[2], "/job:localhost/replica:0/task:0/device:CPU:2");
+}
+
+#[test]
+fn a_step_over_its_time_is_ended() {
+    let graph = graph();
+    // Nobody ever sends what this waits for.
+    let device = "/job:localhost/replica:0/task:0/device:CPU:0";
+    let never = graph
+        .root()
+        .op("_Recv")
+        .attr("tensor_type", DType::F32)
+        .attr("tensor_name", "never")
+        .attr("send_device", device)
+        .attr("recv_device", device)
+        .attr("send_device_incarnation", 1i64)
+        .output();
+    let session = Session::local(&graph);
+    let options = RunOptions { timeout: Some(Duration::from_millis(20)), ..RunOptions::default() };
+    let error = session.run_with::<f32>(&never, feeds! {}, options).err().unwrap();
+    assert_eq!(error.code, Code::DeadlineExceeded, "{error}");
+}
+
+#[test]
+fn traces_name_the_nodes_that_ran() {
+    let graph = graph();
+    let x = scalar(&graph, "x");
+    let y = graph.root().op("Square").named("y").input(&x).output();
+    let session = Session::local(&graph);
+    let options = RunOptions { trace: true, ..RunOptions::default() };
+    let (value, metadata): (f32, _) = session.run_with(&y, feeds! { &x => 3f32 }, options).unwrap();
+    assert_eq!(value, 9.0);
+    assert!(metadata.stats.iter().any(|(_, nodes)| nodes.iter().any(|node| *node.name == *"y")));
+}
+
+#[test]
+fn functions_have_gradients() {
+    let graph = graph();
+    let cube = graph::FunctionDef {
+        signature: graph::Signature::parse("Cube(x: float) -> y: float").unwrap(),
+        attrs: Default::default(),
+        nodes: vec![
+            std::sync::Arc::new(node("square", "Mul", &["x", "x"])),
+            std::sync::Arc::new(node("cube", "Mul", &["square:z:0", "x"])),
+        ],
+        ret: [("y".to_string(), "cube:z:0".to_string())].into(),
+        control_ret: Default::default(),
+        arg_attrs: Default::default(),
+        resource_arg_unique_id: Default::default(),
+        encoded: Default::default(),
+    };
+    graph.add_function(cube);
+    let x = scalar(&graph, "x");
+    let y = graph.root().op("Cube").input(&x).output();
+    let dx = gradient::gradients(&ops::registry(), std::slice::from_ref(&y), std::slice::from_ref(&x))
+        .unwrap()
+        .remove(0)
+        .unwrap();
+    let dx = gradient::densify(&dx);
+    let session = Session::local(&graph);
+    let (y, dx): (f32, f32) = session.run((&y, &dx), feeds! { &x => 2f32 }).unwrap();
+    assert_eq!((y, dx), (8.0, 12.0));
+}
+
+fn node(name: &str, op: &str, inputs: &[&str]) -> graph::NodeDef {
+    graph::NodeDef {
+        name: name.to_string(),
+        op: op.to_string(),
+        inputs: inputs.iter().map(|input| input.to_string()).collect(),
+        attrs: [("T".to_string(), AttrValue::Type(DType::F32))].into(),
+        ..graph::NodeDef::default()
+    }
+}
+
+#[test]
+fn placeholders_are_checked() {
+    let graph = graph();
+    let x = placeholder(&graph.root(), DType::F32, PartialShape::new(&[2]));
+    let y = &x * 2.0;
+    let session = Session::local(&graph);
+    let error = session.run::<Tensor>(&y, feeds! {}).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument, "{error}");
+    assert!(error.message.contains("You must feed a value for placeholder tensor"), "{error}");
+}
