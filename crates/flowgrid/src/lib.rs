@@ -1,0 +1,86 @@
+//! I re-export, and hold the examples.
+//!
+//! Flowgrid builds TensorFlow 1.x graphs in Rust and runs them: in this process, on a `flowgrid server`, or on a
+//! real TensorFlow server.
+//!
+//! ```
+//! use flowgrid::prelude::*;
+//!
+//! let graph = Graph::new();
+//! let scope = graph.root();
+//! let x = scope.placeholder(DType::F32, &[-1, 2]);
+//! let w = Variable::build(&scope, "w").initializer(Initializer::Value([[1.0f32], [2.0]].into())).make();
+//! let b = Variable::zeros(&scope, "b", [1]);
+//! let y = x.matmul(&w) + &b;
+//!
+//! let session = Session::local(&graph);
+//! session.execute(&global_variables_initializer(&graph), feeds! {})?;
+//! let rows: Vec<[f32; 1]> = session.run(&y, feeds! { &x => [[3.0f32, 4.0], [5.0, 6.0]] })?;
+//! assert_eq!(rows, [[11.0], [17.0]]);
+//! # Ok::<(), flowgrid::Error>(())
+//! ```
+//!
+//! Gradients are nodes too, so they can be differentiated again:
+//!
+//! ```
+//! use flowgrid::prelude::*;
+//!
+//! let graph = Graph::new();
+//! let x = graph.root().placeholder(DType::F32, &[]);
+//! let cube = &x * &x * &x;
+//! let slope = dense(&gradients(&[&cube], &[&x])?[0].clone().expect("the cube depends on x"));
+//! let bend = dense(&gradients(&[&slope], &[&x])?[0].clone().expect("the slope depends on x"));
+//! let values: [f32; 3] = Session::local(&graph).run([&cube, &slope, &bend], feeds! { &x => 2.0f32 })?;
+//! assert_eq!(values, [8.0, 12.0, 12.0]);
+//! # Ok::<(), flowgrid::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub use gradient::GradientOptions;
+pub use graph::{
+    AttrValue, DeviceSpec, FunctionDef, Graph, GraphDef, ImportOptions, Node, NodeDef, OpBuilder, Output, Scope,
+};
+pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
+pub use ops;
+pub use session::{
+    Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, PartialRun, RunMetadata, RunOptions,
+    Server, ServerOptions, Session, SessionConfig, Task, feeds,
+};
+pub use status::{Code, Error, Result};
+pub use tensor::{DType, PartialShape, Shape, Tensor};
+pub use train::{self, ExponentialMovingAverage, Gradient, Optimizer, Slices, gradients, gradients_with};
+
+/// Reading and writing graphs as TensorFlow does.
+pub mod wire {
+    pub use graph::wire::{read_graph, write_graph};
+}
+
+/// A graph of all ops there are.
+pub trait NewGraph {
+    /// An empty graph.
+    fn new() -> Self;
+}
+
+impl NewGraph for Graph {
+    fn new() -> Graph {
+        Graph::with_ops(ops::registry())
+    }
+}
+
+/// What most programs need: `use flowgrid::prelude::*;`.
+pub mod prelude {
+    pub use crate::NewGraph;
+    pub use graph::{Graph, Node, Output, Scope};
+    pub use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
+    pub use layers::layer::{BatchNorm, Conv2d, Dense, Phase, dropout, flatten, max_pool2d};
+    pub use layers::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope, loss};
+    pub use session::{Feeds, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
+    pub use status::{Error, Result};
+    pub use tensor::{DType, PartialShape, Shape, Tensor};
+    pub use train::clip::{clip_by_global_norm, clip_by_norm, clip_by_value, dense};
+    pub use train::optimizer::{
+        AdaMax, Adadelta, Adagrad, AdagradDa, Adam, AddSign, Ftrl, GradientDescent, Momentum, PowerSign,
+        ProximalAdagrad, ProximalGradientDescent, RmsProp,
+    };
+    pub use train::{ExponentialMovingAverage, Gradient, Optimizer, create_global_step, gradients, schedule};
+}

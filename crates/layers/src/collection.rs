@@ -1,0 +1,68 @@
+//! Names of collections, as TensorFlow spells them, and what they hold.
+
+use crate::Variable;
+use graph::{AttrValue, Graph, Node};
+use status::Result;
+
+/// All variables.
+pub const GLOBAL_VARIABLES: &str = "variables";
+/// Variables that optimizers change.
+pub const TRAINABLE_VARIABLES: &str = "trainable_variables";
+/// Variables of one process only.
+pub const LOCAL_VARIABLES: &str = "local_variables";
+/// Variables of which an average is kept.
+pub const MOVING_AVERAGE_VARIABLES: &str = "moving_average_variables";
+/// Nodes that a training step must run besides the optimizer's.
+pub const UPDATE_OPS: &str = "update_ops";
+/// Losses that add up to the total one.
+pub const LOSSES: &str = "losses";
+/// Losses of weights for being large.
+pub const REGULARIZATION_LOSSES: &str = "regularization_losses";
+/// The step counter.
+pub const GLOBAL_STEP: &str = "global_step";
+
+/// All variables of a graph, in the order they were made.
+pub fn global_variables(graph: &Graph) -> Vec<Variable> {
+    variables(graph, GLOBAL_VARIABLES)
+}
+
+/// The variables of a graph that optimizers change.
+pub fn trainable_variables(graph: &Graph) -> Vec<Variable> {
+    variables(graph, TRAINABLE_VARIABLES)
+}
+
+/// The variables in a collection.
+pub fn variables(graph: &Graph, collection: &str) -> Vec<Variable> {
+    graph.collection(collection).iter().filter_map(|record| Variable::from_record(graph, record)).collect()
+}
+
+/// A node that gives every variable its initial value.
+pub fn global_variables_initializer(graph: &Graph) -> Node {
+    initializer(graph, "init", &global_variables(graph))
+}
+
+/// A node that gives these variables their initial values.
+pub fn initializer(graph: &Graph, name: &str, variables: &[Variable]) -> Node {
+    let initializers: Vec<Node> = variables.iter().map(|variable| variable.initializer().clone()).collect();
+    graph.root().after(&initializers).op("NoOp").named(name).node()
+}
+
+/// The nodes in a collection.
+pub fn nodes(graph: &Graph, collection: &str) -> Vec<Node> {
+    let name = |value: &AttrValue| match value {
+        AttrValue::String(name) => Some(String::from_utf8_lossy(name).into_owned()),
+        _ => None,
+    };
+    let root = graph.root();
+    graph.collection(collection).iter().filter_map(name).filter_map(|name| Node::find(&root, &name)).collect()
+}
+
+/// The sum of the losses in a graph's collections.
+pub fn total_loss(graph: &Graph) -> Result<graph::Output> {
+    let losses: Vec<_> =
+        [LOSSES, REGULARIZATION_LOSSES].iter().flat_map(|name| nodes(graph, name)).map(|node| node.output(0)).collect();
+    if losses.is_empty() {
+        return Err(status::invalid!("The graph has no losses to add up"));
+    }
+    Ok(graph.root().op("AddN").named("total_loss").inputs(&losses).output())
+}

@@ -1,0 +1,14 @@
+//! I compose ops: layers, losses, metrics, initializers, feature columns.
+#![forbid(unsafe_code)]
+
+pub mod collection;
+mod formula;
+mod initializer;
+pub mod layer;
+pub mod loss;
+mod operators;
+mod variable;
+
+pub use formula::{Formula, Formulas};
+pub use initializer::Initializer;
+pub use variable::{Kind, Reuse, Variable, VariableBuilder, VariableScope};

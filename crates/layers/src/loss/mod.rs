@@ -1,0 +1,58 @@
+//! Losses: how far predictions are from what was wanted, as one number to make small.
+
+mod cross_entropy;
+mod regression;
+
+pub use cross_entropy::{
+    log_loss, sigmoid_cross_entropy, sigmoid_cross_entropy_with_logits, softmax_cross_entropy,
+    sparse_softmax_cross_entropy,
+};
+pub use regression::{absolute_difference, hinge_loss, huber_loss, l2_loss, mean_squared_error};
+
+use crate::Formula;
+use crate::collection::LOSSES;
+use graph::Output;
+
+/// How losses of single elements become one number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reduction {
+    /// Their sum over the number of those whose weight is not zero.
+    #[default]
+    MeanOfNonzero,
+    /// Their sum over the sum of their weights.
+    Mean,
+    /// Their sum.
+    Sum,
+    /// They stay as they are.
+    None,
+}
+
+/// Losses of single elements, weighted, as one number; it is added to the graph's losses. Weights have the shape of
+/// the losses, or one that broadcasts to it.
+pub fn weighted(losses: &Output, weights: Option<&Output>, reduction: Reduction) -> Output {
+    let scaled = match weights {
+        Some(weights) => losses * weights,
+        None => losses.clone(),
+    };
+    let loss = match (reduction, weights) {
+        (Reduction::None, _) => scaled,
+        (Reduction::Sum, _) => scaled.sum(),
+        (_, None) => scaled.mean(),
+        (Reduction::Mean, Some(weights)) => divided(&scaled.sum(), &(weights * losses.ones_like()).sum()),
+        (Reduction::MeanOfNonzero, Some(weights)) => divided(&scaled.sum(), &present(losses, weights)),
+    };
+    loss.scope().graph().add_to_collection(LOSSES, loss.node().name());
+    loss
+}
+
+/// How many elements have a weight that is not zero.
+fn present(losses: &Output, weights: &Output) -> Output {
+    let zero = weights.like(0.0);
+    let counted = weights.scope().op("NotEqual").input(weights).input(&zero).output().cast(losses.dtype());
+    (counted * losses.ones_like()).sum()
+}
+
+/// A quotient that is zero where the divisor is.
+fn divided(sum: &Output, count: &Output) -> Output {
+    sum.scope().op("DivNoNan").named("value").input(sum).input(count).output()
+}

@@ -1,0 +1,38 @@
+//! Losses of numbers.
+
+use super::{Reduction, weighted};
+use crate::Formula;
+use graph::Output;
+
+/// The mean of squared differences.
+pub fn mean_squared_error(labels: &Output, predictions: &Output) -> Output {
+    weighted(&squared_difference(predictions, labels), None, Reduction::default())
+}
+
+/// The mean of differences without their sign.
+pub fn absolute_difference(labels: &Output, predictions: &Output) -> Output {
+    weighted(&(predictions - labels).abs(), None, Reduction::default())
+}
+
+/// Squares up to `delta`, straight lines beyond.
+pub fn huber_loss(labels: &Output, predictions: &Output, delta: f64) -> Output {
+    let error = (predictions - labels).abs();
+    let quadratic = error.minimum(&error.like(delta));
+    let linear = &error - &quadratic;
+    weighted(&(quadratic.square() * 0.5 + linear * delta), None, Reduction::default())
+}
+
+/// `max(0, 1 - y logit)` with labels 0 and 1 read as -1 and 1.
+pub fn hinge_loss(labels: &Output, logits: &Output) -> Output {
+    let signs = labels * 2.0 - 1.0;
+    weighted(&(1.0 - signs * logits).relu(), None, Reduction::default())
+}
+
+/// Half the sum of squares, for making weights small.
+pub fn l2_loss(x: &Output) -> Output {
+    ops::nn::l2_loss::l2_loss(x)
+}
+
+fn squared_difference(x: &Output, y: &Output) -> Output {
+    x.scope().op("SquaredDifference").input(x).input(y).output()
+}

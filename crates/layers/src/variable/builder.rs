@@ -1,0 +1,138 @@
+//! A variable in the making.
+
+use super::{Inner, Kind, Variable};
+use crate::Initializer;
+use crate::collection::{GLOBAL_VARIABLES, TRAINABLE_VARIABLES};
+use graph::{Node, Output, Scope};
+use std::sync::Arc;
+use tensor::{DType, PartialShape, Shape};
+
+/// A variable in the making; float zeros, trainable, a resource, unless said otherwise.
+pub struct VariableBuilder {
+    scope: Scope,
+    name: String,
+    shape: Shape,
+    dtype: DType,
+    kind: Kind,
+    initializer: Initializer,
+    value: Option<Output>,
+    trainable: bool,
+    collections: Vec<String>,
+}
+
+impl VariableBuilder {
+    pub(crate) fn new(scope: &Scope, name: &str) -> VariableBuilder {
+        VariableBuilder {
+            scope: scope.without_controls(),
+            name: name.to_string(),
+            shape: Shape::scalar(),
+            dtype: DType::F32,
+            kind: Kind::default(),
+            initializer: Initializer::Zeros,
+            value: None,
+            trainable: true,
+            collections: vec![GLOBAL_VARIABLES.to_string()],
+        }
+    }
+
+    /// Its shape.
+    pub fn shape(mut self, shape: impl Into<Shape>) -> VariableBuilder {
+        self.shape = shape.into();
+        self
+    }
+
+    /// Its element type.
+    pub fn dtype(mut self, dtype: DType) -> VariableBuilder {
+        self.dtype = dtype;
+        self
+    }
+
+    /// How it gets its first value.
+    pub fn initializer(mut self, initializer: Initializer) -> VariableBuilder {
+        if let Initializer::Value(value) = &initializer {
+            (self.shape, self.dtype) = (value.shape().clone(), value.dtype());
+        }
+        self.initializer = initializer;
+        self
+    }
+
+    /// Its first value, which also says its type and shape.
+    pub fn value(mut self, initial: &Output) -> VariableBuilder {
+        self.value = Some(initial.clone());
+        self
+    }
+
+    /// How it is represented.
+    pub fn kind(mut self, kind: Kind) -> VariableBuilder {
+        self.kind = kind;
+        self
+    }
+
+    /// Whether optimizers change it.
+    pub fn trainable(mut self, trainable: bool) -> VariableBuilder {
+        self.trainable = trainable;
+        self
+    }
+
+    /// The collections it goes to, besides that of trainable ones; that of all variables unless said otherwise.
+    pub fn collections(mut self, names: &[&str]) -> VariableBuilder {
+        self.collections = names.iter().map(|name| name.to_string()).collect();
+        self
+    }
+
+    /// Makes it.
+    pub fn make(self) -> Variable {
+        let (dtype, shape) = match &self.value {
+            Some(value) => (value.dtype(), value.shape()),
+            None => (self.dtype, PartialShape::from(&self.shape)),
+        };
+        let inside = self.scope.named(&self.name);
+        let handle = self.handle(&inside, dtype, &shape);
+        let initial_value = match &self.value {
+            Some(value) => value.clone(),
+            None => self.initializer.build(&inside.named("Initializer"), dtype, &self.shape),
+        };
+        let beside = inside.beside(handle.node());
+        let (initializer, value) = self.attach(&beside, &handle, &initial_value, dtype);
+        let inner = Inner { handle, value, initializer, initial_value, trainable: self.trainable, dtype };
+        let variable = Variable(Arc::new(inner));
+        self.register(&variable);
+        variable
+    }
+
+    fn handle(&self, inside: &Scope, dtype: DType, shape: &PartialShape) -> Output {
+        let handle = match self.kind {
+            Kind::Reference => inside.op("VariableV2"),
+            // Handles with the same shared name mean the same variable: the node's own name is nobody else's.
+            Kind::Resource => inside.op("VarHandleOp").attr("shared_name", inside.prefix().trim_end_matches('/')),
+        };
+        let handle = handle.named_as_scope().attr("dtype", dtype).attr("shape", shape).output();
+        handle.seen_from(&self.scope)
+    }
+
+    fn attach(&self, scope: &Scope, handle: &Output, initial: &Output, dtype: DType) -> (Node, Output) {
+        let handle = handle.seen_from(scope);
+        match self.kind {
+            Kind::Reference => {
+                let assign = scope.op("Assign").input(&handle).input(initial).node();
+                (assign, scope.op("Identity").named("read").input(&handle).output().seen_from(&self.scope))
+            }
+            Kind::Resource => {
+                let assign = scope.op("AssignVariableOp").named("Assign").input(&handle).input(initial).node();
+                let read = scope.op("ReadVariableOp").named("Read/ReadVariableOp").input(&handle);
+                (assign, read.attr("dtype", dtype).output().seen_from(&self.scope))
+            }
+        }
+    }
+
+    fn register(&self, variable: &Variable) {
+        let graph = self.scope.graph();
+        let record = variable.to_record();
+        for collection in &self.collections {
+            graph.add_to_collection(collection, record.clone());
+        }
+        if self.trainable {
+            graph.add_to_collection(TRAINABLE_VARIABLES, record);
+        }
+    }
+}

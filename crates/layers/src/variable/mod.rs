@@ -1,0 +1,206 @@
+//! A variable: state of a device that a graph reads and changes.
+
+mod builder;
+mod record;
+mod scope;
+
+pub use builder::VariableBuilder;
+pub use scope::{Reuse, VariableScope};
+
+use graph::{Fetch, Fetchable, Graph, Node, Output, Scope};
+use ops::state::scatter::Update;
+use std::ops::Deref;
+use std::sync::Arc;
+use tensor::{DType, PartialShape, Shape};
+
+/// How a variable is represented.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// A handle; reads and writes are nodes of their own.
+    #[default]
+    Resource,
+    /// A reference to a buffer, TensorFlow's first kind.
+    Reference,
+}
+
+/// A variable; a cheap shared handle. In formulas it stands for its value.
+#[derive(Clone)]
+pub struct Variable(Arc<Inner>);
+
+struct Inner {
+    handle: Output,
+    value: Output,
+    initializer: Node,
+    initial_value: Output,
+    trainable: bool,
+    dtype: DType,
+}
+
+impl Variable {
+    /// A variable of float zeros.
+    pub fn zeros(scope: &Scope, name: &str, shape: impl Into<Shape>) -> Variable {
+        Variable::build(scope, name).shape(shape).make()
+    }
+
+    /// A variable that begins as the value of `initial`.
+    pub fn new(scope: &Scope, name: &str, initial: &Output) -> Variable {
+        Variable::build(scope, name).value(initial).make()
+    }
+
+    /// A variable with more to say about it; float zeros unless said otherwise.
+    pub fn build(scope: &Scope, name: &str) -> VariableBuilder {
+        VariableBuilder::new(scope, name)
+    }
+
+    /// The reference or handle itself: what updates and gradients mean.
+    pub fn handle(&self) -> &Output {
+        &self.0.handle
+    }
+
+    /// The value as one node reads it, some time during the step.
+    pub fn value(&self) -> &Output {
+        &self.0.value
+    }
+
+    /// The value as a new node reads it, after what `scope` waits for.
+    pub fn read(&self, scope: &Scope) -> Output {
+        let scope = scope.beside(self.0.handle.node());
+        let handle = self.0.handle.seen_from(&scope);
+        match self.kind() {
+            Kind::Resource => ops::state::read_variable::read_variable(&handle, self.dtype()),
+            Kind::Reference => scope.op("Identity").named("read").input(&handle).output(),
+        }
+    }
+
+    /// The node that gives it its initial value.
+    pub fn initializer(&self) -> &Node {
+        &self.0.initializer
+    }
+
+    /// Its initial value.
+    pub fn initial_value(&self) -> &Output {
+        &self.0.initial_value
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.0.handle.node().name()
+    }
+
+    /// Its element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// What is known of its shape.
+    pub fn shape(&self) -> PartialShape {
+        self.0.value.shape()
+    }
+
+    /// How it is represented.
+    pub fn kind(&self) -> Kind {
+        if self.0.handle.full_dtype() == DType::RESOURCE { Kind::Resource } else { Kind::Reference }
+    }
+
+    /// Whether optimizers change it.
+    pub fn is_trainable(&self) -> bool {
+        self.0.trainable
+    }
+
+    /// The graph it is in.
+    pub fn graph(&self) -> &Graph {
+        self.0.handle.scope().graph()
+    }
+
+    /// A node that sets it.
+    pub fn assign(&self, value: &Output) -> Node {
+        let handle = self.seen_beside(value.scope());
+        match self.kind() {
+            Kind::Resource => ops::state::assign_variable::assign_variable(&handle, value),
+            Kind::Reference => ops::state::assign::assign(&handle, value).node().clone(),
+        }
+    }
+
+    /// A node that adds to it.
+    pub fn assign_add(&self, value: &Output) -> Node {
+        let handle = self.seen_beside(value.scope());
+        match self.kind() {
+            Kind::Resource => ops::state::assign_variable::assign_add_variable(&handle, value),
+            Kind::Reference => ops::state::assign::assign_add(&handle, value).node().clone(),
+        }
+    }
+
+    /// A node that subtracts from it.
+    pub fn assign_sub(&self, value: &Output) -> Node {
+        let handle = self.seen_beside(value.scope());
+        match self.kind() {
+            Kind::Resource => ops::state::assign_variable::assign_sub_variable(&handle, value),
+            Kind::Reference => ops::state::assign::assign_sub(&handle, value).node().clone(),
+        }
+    }
+
+    /// A node that sets rows.
+    pub fn scatter_update(&self, indices: &Output, rows: &Output) -> Node {
+        self.scatter(Update::Assign, indices, rows)
+    }
+
+    /// A node that adds to rows.
+    pub fn scatter_add(&self, indices: &Output, rows: &Output) -> Node {
+        self.scatter(Update::Add, indices, rows)
+    }
+
+    /// A node that subtracts from rows.
+    pub fn scatter_sub(&self, indices: &Output, rows: &Output) -> Node {
+        self.scatter(Update::Sub, indices, rows)
+    }
+
+    fn scatter(&self, update: Update, indices: &Output, rows: &Output) -> Node {
+        let handle = self.seen_beside(rows.scope());
+        match self.kind() {
+            Kind::Resource => ops::state::scatter::resource_scatter(update, &handle, indices, rows),
+            Kind::Reference => ops::state::scatter::scatter(update, &handle, indices, rows).node().clone(),
+        }
+    }
+
+    /// Rows by number, read without reading the rest.
+    pub fn gather(&self, indices: &Output) -> Output {
+        let handle = self.seen_beside(indices.scope());
+        match self.kind() {
+            Kind::Resource => ops::state::resource_gather::resource_gather(&handle, indices, self.dtype()),
+            Kind::Reference => ops::array::gather::gather(&handle, indices),
+        }
+    }
+
+    /// Whether it has a value, as a node tells.
+    pub fn is_initialized(&self) -> Output {
+        let handle = self.seen_beside(&self.graph().root());
+        match self.kind() {
+            Kind::Resource => ops::state::var_handle::var_is_initialized(&handle),
+            Kind::Reference => ops::state::ref_variable::is_variable_initialized(&handle),
+        }
+    }
+
+    /// The handle, whose users are made in `scope` and placed where the variable is.
+    fn seen_beside(&self, scope: &Scope) -> Output {
+        self.0.handle.seen_from(&scope.beside(self.0.handle.node()))
+    }
+}
+
+impl Deref for Variable {
+    type Target = Output;
+    fn deref(&self) -> &Output {
+        self.value()
+    }
+}
+
+impl Fetchable for Variable {
+    fn fetch(&self) -> Fetch {
+        self.value().fetch()
+    }
+}
+
+impl std::fmt::Debug for Variable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "<Variable '{}' shape={} dtype={}>", self.name(), self.shape(), self.dtype())
+    }
+}

@@ -1,0 +1,55 @@
+//! Variables as values of collections: the names of the nodes they are made of.
+
+use super::{Inner, Kind, Variable};
+use graph::{AttrValue, Function, Graph, Node, Output, TensorName};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The kind of record, named as TensorFlow names its message.
+const RECORD: &str = "VariableDef";
+
+impl Variable {
+    /// The variable as a value of a collection.
+    pub(crate) fn to_record(&self) -> AttrValue {
+        let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
+        let mut set = |name: &str, value: AttrValue| attrs.insert(name.to_string(), value);
+        set("variable_name", self.handle().name().into());
+        set("initializer_name", self.initializer().name().into());
+        set("snapshot_name", self.value().name().into());
+        set("initial_value_name", self.initial_value().name().into());
+        set("is_resource", (self.kind() == Kind::Resource).into());
+        set("trainable", self.is_trainable().into());
+        set("dtype", self.dtype().into());
+        AttrValue::Func(Arc::new(Function { name: RECORD.to_string(), attrs }))
+    }
+
+    /// The variable that a value of a collection means.
+    pub(crate) fn from_record(graph: &Graph, record: &AttrValue) -> Option<Variable> {
+        let AttrValue::Func(record) = record else { return None };
+        if record.name != RECORD {
+            return None;
+        }
+        let text = |name: &str| match record.attrs.get(name) {
+            Some(AttrValue::String(text)) => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        };
+        let output = |name: &str| find(graph, &text(name)?);
+        let dtype = match record.attrs.get("dtype") {
+            Some(AttrValue::Type(dtype)) => *dtype,
+            _ => output("snapshot_name")?.dtype(),
+        };
+        Some(Variable(Arc::new(Inner {
+            handle: output("variable_name")?,
+            value: output("snapshot_name")?,
+            initializer: Node::find(&graph.root(), &text("initializer_name")?)?,
+            initial_value: output("initial_value_name")?,
+            trainable: record.attrs.get("trainable") == Some(&AttrValue::Bool(true)),
+            dtype,
+        })))
+    }
+}
+
+fn find(graph: &Graph, name: &str) -> Option<Output> {
+    let name = TensorName::parse(name);
+    Some(Node::find(&graph.root(), name.node)?.output(name.index? as usize))
+}

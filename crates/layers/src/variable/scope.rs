@@ -1,0 +1,132 @@
+//! Variables by name: a scope in which the same name means the same variable.
+
+use super::{Kind, Variable};
+use crate::Initializer;
+use graph::Scope;
+use parking_lot::Mutex;
+use status::{Error, invalid};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tensor::{DType, PartialShape, Shape};
+
+/// What asking for a name means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reuse {
+    /// A new variable; that there is one is an error.
+    #[default]
+    Never,
+    /// The variable of that name; that there is none is an error.
+    Always,
+    /// The variable of that name, or a new one.
+    Auto,
+}
+
+/// A place where variables are found by name; a cheap shared handle. Scopes entered from one another share
+/// their variables.
+#[derive(Clone)]
+pub struct VariableScope {
+    scope: Scope,
+    path: String,
+    reuse: Reuse,
+    kind: Kind,
+    dtype: DType,
+    initializer: Option<Initializer>,
+    store: Arc<Mutex<BTreeMap<String, Variable>>>,
+}
+
+impl VariableScope {
+    /// A place without variables; nodes go to `scope`.
+    pub fn new(scope: &Scope) -> VariableScope {
+        VariableScope {
+            scope: scope.clone(),
+            path: scope.prefix().to_string(),
+            reuse: Reuse::default(),
+            kind: Kind::default(),
+            dtype: DType::F32,
+            initializer: None,
+            store: Arc::default(),
+        }
+    }
+
+    /// The scope called `name` inside this one: variables are called `name/…`, other nodes too, unless that
+    /// name was used before.
+    pub fn enter(&self, name: &str) -> VariableScope {
+        VariableScope { scope: self.scope.named(name), path: format!("{}{name}/", self.path), ..self.clone() }
+    }
+
+    /// The same scope with another meaning of names.
+    pub fn reuse(&self, reuse: Reuse) -> VariableScope {
+        VariableScope { reuse, ..self.clone() }
+    }
+
+    /// The same scope, whose new variables are of this kind.
+    pub fn kind(&self, kind: Kind) -> VariableScope {
+        VariableScope { kind, ..self.clone() }
+    }
+
+    /// The same scope, whose new variables have this element type.
+    pub fn dtype(&self, dtype: DType) -> VariableScope {
+        VariableScope { dtype, ..self.clone() }
+    }
+
+    /// The same scope, whose new variables begin like this.
+    pub fn initializer(&self, initializer: Initializer) -> VariableScope {
+        VariableScope { initializer: Some(initializer), ..self.clone() }
+    }
+
+    /// Where nodes go.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The variable called `name`; a new one begins as the scope says, or by Glorot's rule.
+    pub fn get(&self, name: &str, shape: impl Into<Shape>) -> Variable {
+        let fallback = match self.dtype.is_integer() || self.dtype == DType::BOOL {
+            true => Initializer::Zeros,
+            false => Initializer::glorot_uniform(),
+        };
+        let initializer = self.initializer.clone().unwrap_or(fallback);
+        self.get_with(name, shape, initializer, true)
+    }
+
+    /// The variable called `name`; says how a new one begins and whether optimizers change it.
+    pub fn get_with(&self, name: &str, shape: impl Into<Shape>, initializer: Initializer, trainable: bool) -> Variable {
+        let (path, shape) = (format!("{}{name}", self.path), shape.into());
+        let known = self.store.lock().get(&path).cloned();
+        if let Some(error) = self.refusal(&path, known.as_ref(), &shape) {
+            self.scope.graph().fail(error);
+        }
+        if let Some(variable) = known {
+            return variable;
+        }
+        let place = self.scope.reenter(self.path.trim_end_matches('/'));
+        let builder = Variable::build(&place, name).shape(shape).dtype(self.dtype).kind(self.kind);
+        let variable = builder.initializer(initializer).trainable(trainable).make();
+        self.store.lock().insert(path, variable.clone());
+        variable
+    }
+
+    /// Why a name cannot be given.
+    fn refusal(&self, path: &str, known: Option<&Variable>, shape: &Shape) -> Option<Error> {
+        match (known, self.reuse) {
+            (Some(_), Reuse::Never) => Some(invalid!(
+                "Variable {path} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in \
+                 VarScope?"
+            )),
+            (None, Reuse::Always) => Some(invalid!(
+                "Variable {path} does not exist, or was not created with tf.get_variable(). Did you mean to set \
+                 reuse=tf.AUTO_REUSE in VarScope?"
+            )),
+            (Some(variable), _) if !variable.shape().compatible(&PartialShape::from(shape)) => Some(invalid!(
+                "Trying to share variable {path}, but specified shape {shape} and found shape {}.",
+                variable.shape()
+            )),
+            (Some(variable), _) if variable.dtype() != self.dtype => Some(invalid!(
+                "Trying to share variable {path}, but specified dtype {} and found dtype {}.",
+                self.dtype,
+                variable.dtype()
+            )),
+            _ => None,
+        }
+    }
+}

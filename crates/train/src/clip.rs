@@ -1,0 +1,75 @@
+//! Keeping gradients small.
+
+use gradient::densify;
+use graph::{Output, Scope};
+use layers::{Formula, Formulas};
+use op::{Gradient, Slices};
+
+/// The values of a gradient changed, its rows kept.
+fn mapped(gradient: &Gradient, change: impl FnOnce(&Output) -> Output) -> Gradient {
+    match gradient {
+        Gradient::Dense(output) => Gradient::Dense(change(output)),
+        Gradient::Sparse(slices) => Gradient::Sparse(Slices { values: change(&slices.values), ..slices.clone() }),
+    }
+}
+
+/// Each number no smaller than `low` and no larger than `high`.
+pub fn clip_by_value(gradient: &Gradient, low: f64, high: f64) -> Gradient {
+    mapped(gradient, |values| values.clip(low, high))
+}
+
+/// Made shorter, if its length is more than `limit`.
+pub fn clip_by_norm(gradient: &Gradient, limit: f64) -> Gradient {
+    mapped(gradient, |values| {
+        let squares = values.square().sum();
+        let positive = squares.greater(&squares.like(0.0));
+        // The root's slope at zero is infinite; one stands in for zero on both sides of the choice.
+        let safe = choose(&positive, &squares, &squares.ones_like());
+        let norm = choose(&positive, &safe.sqrt(), &squares);
+        values * limit / norm.maximum(&norm.like(limit))
+    })
+}
+
+/// The length of all gradients together, as if they were one vector.
+pub fn global_norm(scope: &Scope, gradients: &[Gradient]) -> Output {
+    let halves: Vec<Output> = gradients
+        .iter()
+        .map(|gradient| match gradient {
+            Gradient::Dense(output) => half_square(scope, output),
+            Gradient::Sparse(slices) => half_square(scope, &slices.values),
+        })
+        .collect();
+    match halves.is_empty() {
+        true => scope.constant(0f32),
+        false => {
+            let sum = scope.op("Pack").inputs(&halves).output().sum();
+            (sum * 2.0).sqrt()
+        }
+    }
+}
+
+/// All gradients made shorter by the same factor, if their length together is more than `limit`; also gives that
+/// length. A length that is not finite makes them all not a number.
+pub fn clip_by_global_norm(scope: &Scope, gradients: &[Gradient], limit: f64) -> (Vec<Gradient>, Output) {
+    let scope = scope.named("clip_by_global_norm");
+    let norm = global_norm(&scope, gradients);
+    let scale = (1.0 / &norm).minimum(&norm.like(1.0 / limit)) * limit;
+    // Zero if the norm is finite, else not a number.
+    let poison = &norm * 0.0;
+    let scale = scale + poison;
+    let scaled = |values: &Output| values.seen_from(&scope) * scale.cast(values.dtype());
+    (gradients.iter().map(|gradient| mapped(gradient, scaled)).collect(), norm)
+}
+
+/// A gradient as one tensor.
+pub fn dense(gradient: &Gradient) -> Output {
+    densify(gradient)
+}
+
+fn half_square(scope: &Scope, values: &Output) -> Output {
+    ops::nn::l2_loss::l2_loss(&values.seen_from(scope))
+}
+
+fn choose(condition: &Output, yes: &Output, no: &Output) -> Output {
+    condition.scope().op("SelectV2").input(condition).input(yes).input(no).output()
+}

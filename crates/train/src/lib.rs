@@ -1,0 +1,18 @@
+//! I drive steps: optimizers, saver, coordinator, queue runners, supervisor, hooks, device setter.
+#![forbid(unsafe_code)]
+
+pub mod clip;
+mod global_step;
+mod gradients;
+mod moving_average;
+pub mod optimizer;
+pub mod schedule;
+
+pub use global_step::{create_global_step, get_global_step};
+pub use gradients::{gradients, gradients_with};
+pub use moving_average::ExponentialMovingAverage;
+pub use op::{Gradient, Slices};
+pub use optimizer::Optimizer;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Optimizers: from a loss to a node that makes it smaller.
+
+mod adadelta;
+mod adagrad;
+mod adam;
+mod descent;
+mod ftrl;
+mod rms_prop;
+mod rule;
+mod sign;
+
+pub use adadelta::Adadelta;
+pub use adagrad::{Adagrad, AdagradDa, ProximalAdagrad};
+pub use adam::{AdaMax, Adam};
+pub use descent::{GradientDescent, Momentum, ProximalGradientDescent};
+pub use ftrl::Ftrl;
+pub use rms_prop::RmsProp;
+pub use rule::{At, Rate, Rule};
+pub use sign::{AddSign, PowerSign};
+
+use gradient::GradientOptions;
+use graph::{Node, Output, Scope};
+use layers::collection::trainable_variables;
+use layers::{Formulas, Variable};
+use op::{Gradient, Slices};
+use parking_lot::Mutex;
+use status::{Result, invalid};
+use std::collections::BTreeMap;
+use tensor::DType;
+
+/// A rule by which variables follow their gradients, and the state it keeps for each variable.
+pub struct Optimizer {
+    rule: Box<dyn Rule>,
+    /// Variables of the optimizer itself, by the variable they belong to and by slot.
+    slots: Mutex<BTreeMap<(String, String), Variable>>,
+}
+
+impl Optimizer {
+    /// An optimizer by this rule: `Optimizer::new(Adam::new(0.001))`.
+    pub fn new(rule: impl Rule + 'static) -> Optimizer {
+        Optimizer { rule: Box::new(rule), slots: Mutex::default() }
+    }
+
+    /// A node that makes `loss` smaller by one step, changing all trainable variables.
+    pub fn minimize(&self, loss: &Output) -> Result<Node> {
+        self.minimize_with(loss, &[], None)
+    }
+
+    /// As `minimize`: of these variables (all trainable ones if none are named), counting steps.
+    pub fn minimize_with(&self, loss: &Output, variables: &[Variable], step: Option<&Variable>) -> Result<Node> {
+        let gradients = self.compute_gradients(loss, variables)?;
+        if gradients.iter().all(|(gradient, _)| gradient.is_none()) {
+            let names: Vec<String> = gradients.iter().map(|(_, variable)| format!("'{}'", variable.name())).collect();
+            return Err(invalid!(
+                "No gradients provided for any variable, check your graph for ops that do not support gradients, \
+                 between variables [{}] and loss {}.",
+                names.join(", "),
+                loss.name()
+            ));
+        }
+        self.apply_gradients(&gradients, step)
+    }
+
+    /// The gradient of `loss` by each of these variables (all trainable ones if none are named).
+    pub fn compute_gradients(
+        &self,
+        loss: &Output,
+        variables: &[Variable],
+    ) -> Result<Vec<(Option<Gradient>, Variable)>> {
+        let graph = loss.scope().graph();
+        let variables = match variables.is_empty() {
+            true => trainable_variables(graph),
+            false => variables.to_vec(),
+        };
+        if variables.is_empty() {
+            graph.check()?;
+            return Err(invalid!("No variables to optimize."));
+        }
+        let handles: Vec<Output> = variables.iter().map(|variable| variable.handle().clone()).collect();
+        let options = GradientOptions::default();
+        let gradients = gradient::gradients_with(&ops::registry(), std::slice::from_ref(loss), &handles, &options)?;
+        Ok(gradients.into_iter().zip(variables).collect())
+    }
+
+    /// A node that changes each variable by its gradient, then adds one to the step counter.
+    pub fn apply_gradients(&self, gradients: &[(Option<Gradient>, Variable)], step: Option<&Variable>) -> Result<Node> {
+        let Some((_, first)) = gradients.first() else { return Err(invalid!("No variables provided.")) };
+        let root = first.graph().root();
+        let scope = root.named(self.rule.name());
+        let at = |scope: Scope| At { scope, root: root.clone(), slots: &self.slots, name: self.rule.name(), step };
+        // State shared by all variables lives beside the first of them.
+        let found: Vec<(&Gradient, &Variable)> =
+            gradients.iter().filter_map(|(gradient, variable)| Some((gradient.as_ref()?, variable))).collect();
+        let Some((_, first)) = found.first() else { return Err(invalid!("No gradients provided for any variable.")) };
+        let mut updates = Vec::new();
+        for (gradient, variable) in &found {
+            let scope = scope.named(&format!("update_{}", variable.name())).beside(variable.handle().node());
+            let gradient = if self.rule.sums_rows() { summed(&scope, gradient) } else { seen(&scope, gradient) };
+            updates.push(self.rule.apply(&at(scope.clone()), first, variable, &gradient));
+        }
+        updates.extend(self.rule.finish(&at(scope.after(&updates)), first));
+        first.graph().check()?;
+        Ok(match step {
+            None => scope.after(&updates).op("NoOp").named_as_scope().node(),
+            Some(counter) => {
+                let scope = scope.after(&updates).beside(counter.handle().node());
+                let one = scope.constant(1i64);
+                let one = scope.op("Cast").input(&one).attr("DstT", counter.dtype()).output();
+                counter.assign_add(&one)
+            }
+        })
+    }
+
+    /// The variable an optimizer keeps for another, if it does: `momentum`, `m`, `v`, `accumulator`, …
+    pub fn slot(&self, variable: &Variable, slot: &str) -> Option<Variable> {
+        self.slots.lock().get(&(variable.name(), slot.to_string())).cloned()
+    }
+}
+
+/// A gradient whose rows come once each: updates that are not sums must not see a row twice.
+fn summed(scope: &Scope, gradient: &Gradient) -> Gradient {
+    let Gradient::Sparse(slices) = seen(scope, gradient) else { return seen(scope, gradient) };
+    let unique = scope.op("Unique").input(&slices.indices).attr("out_idx", DType::I32).node();
+    let count = scope.op("Size").input(&unique.output(0)).output();
+    let rows = scope.op("UnsortedSegmentSum").input(&slices.values).input(&unique.output(1)).input(&count).output();
+    Gradient::Sparse(Slices { indices: unique.output(0), values: rows, shape: slices.shape })
+}
+
+fn seen(scope: &Scope, gradient: &Gradient) -> Gradient {
+    match gradient {
+        Gradient::Dense(output) => Gradient::Dense(output.seen_from(scope)),
+        Gradient::Sparse(slices) => Gradient::Sparse(Slices {
+            indices: slices.indices.seen_from(scope),
+            values: slices.values.seen_from(scope),
+            shape: slices.shape.as_ref().map(|shape| shape.seen_from(scope)),
+        }),
+    }
+}
