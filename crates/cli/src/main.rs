@@ -2,7 +2,12 @@
 #![forbid(unsafe_code)]
 
 mod cluster_args;
+mod demo;
+mod inspect;
+mod npy;
+mod run;
 mod server;
+mod table;
 
 use clap::{Parser, Subcommand};
 
@@ -21,6 +26,12 @@ struct Cli {
 enum Command {
     /// Start one task of a cluster and serve until SIGTERM or SIGINT.
     Server(server::Args),
+    /// Train a network that reads digits, with a progress bar.
+    Demo(demo::Args),
+    /// Run a graph once: feed some tensors, fetch others.
+    Run(run::Args),
+    /// Show what is in a graph, a saved model, a checkpoint or an event file.
+    Inspect(inspect::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -28,5 +39,8 @@ fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     match Cli::parse().command {
         Command::Server(args) => server::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Inspect(args) => inspect::run(args),
     }
 }

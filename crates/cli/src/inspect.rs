@@ -1,0 +1,175 @@
+//! `flowgrid inspect`: what is in a file, as tables.
+
+use crate::run::read_graph;
+use crate::table::{print, shortened};
+use anyhow::{Context, Result};
+use flowgrid::{AttrValue, GraphDef};
+use io::{Bundle, EventReader, EventWhat, MetaGraph, SavedModel, SummaryValue};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Flags of `flowgrid inspect`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    flowgrid inspect graph.pb\n  \
+    flowgrid inspect --nodes graph.pb\n  \
+    flowgrid inspect export/saved_model.pb\n  \
+    flowgrid inspect model.ckpt-1000\n  \
+    flowgrid inspect events.out.tfevents.1700000000.host\n\n\
+    What a file is follows from its name: …saved_model.pb, …tfevents…, a checkpoint's prefix or .index,\n\
+    anything else is a GraphDef.")]
+pub struct Args {
+    /// A graph, a saved model (or its folder), a checkpoint (its prefix or index), or an event file.
+    path: PathBuf,
+
+    /// Of a graph: every node, not only how many there are of each op.
+    #[arg(long)]
+    nodes: bool,
+}
+
+/// Finds out what it is and shows it.
+pub fn run(args: Args) -> Result<()> {
+    let path = &args.path;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if path.join("saved_model.pb").exists() || name == "saved_model.pb" {
+        return show_model(&SavedModel::open(path)?);
+    }
+    if name.contains("tfevents") {
+        return show_events(path);
+    }
+    if name.ends_with(".index") || PathBuf::from(format!("{}.index", path.display())).exists() {
+        return show_checkpoint(path);
+    }
+    show_graph(&read_graph(path)?, args.nodes);
+    Ok(())
+}
+
+fn show_graph(graph: &GraphDef, every_node: bool) {
+    println!(
+        "{} nodes, {} functions, producer {}\n",
+        graph.nodes.len(),
+        graph.library.functions.len(),
+        graph.versions.producer
+    );
+    if every_node {
+        let row = |node: &std::sync::Arc<flowgrid::NodeDef>| {
+            let dtype = ["dtype", "T"].iter().find_map(|name| node.attrs.get(*name));
+            let dtype = match dtype {
+                Some(AttrValue::Type(dtype)) => dtype.to_string(),
+                _ => String::new(),
+            };
+            let inputs = shortened(&node.inputs.join(" "), 60);
+            vec![node.name.clone(), node.op.clone(), dtype, node.device.clone(), inputs]
+        };
+        print(&["node", "op", "type", "device", "inputs"], &graph.nodes.iter().map(row).collect::<Vec<_>>());
+        return;
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    graph.nodes.iter().for_each(|node| *counts.entry(&node.op).or_default() += 1);
+    let mut rows: Vec<(&str, usize)> = counts.into_iter().collect();
+    rows.sort_by_key(|&(op, count)| (std::cmp::Reverse(count), op));
+    let rows: Vec<Vec<String>> = rows.iter().map(|(op, count)| vec![op.to_string(), count.to_string()]).collect();
+    print(&["op", "nodes"], &rows);
+}
+
+fn show_model(model: &SavedModel) -> Result<()> {
+    println!("saved model, version {}, {} graphs\n", model.version, model.meta_graphs.len());
+    model.meta_graphs.iter().for_each(show_meta_graph);
+    Ok(())
+}
+
+fn show_meta_graph(graph: &MetaGraph) {
+    println!(
+        "tags: {}; {} nodes, {} functions; written by {}",
+        graph.tags.join(", "),
+        graph.sizes.0,
+        graph.sizes.1,
+        graph.producer
+    );
+    let mut rows = Vec::new();
+    for signature in &graph.signatures {
+        let sides = [("in", &signature.inputs), ("out", &signature.outputs)];
+        for (side, tensors) in sides {
+            for tensor in tensors {
+                rows.push(vec![
+                    signature.name.clone(),
+                    side.to_string(),
+                    tensor.name.clone(),
+                    tensor.dtype.to_string(),
+                    tensor.shape.to_string(),
+                    tensor.tensor.clone(),
+                ]);
+            }
+        }
+    }
+    print(&["signature", "", "name", "type", "shape", "tensor"], &rows);
+    println!();
+    let row = |(name, count): &(String, usize)| vec![name.clone(), count.to_string()];
+    print(&["collection", "values"], &graph.collections.iter().map(row).collect::<Vec<_>>());
+    println!();
+}
+
+fn show_checkpoint(path: &Path) -> Result<()> {
+    let bundle = Bundle::open(path)?;
+    let total: u64 = bundle.entries().values().map(|entry| entry.size).sum();
+    println!("{} tensors, {total} bytes, {} files\n", bundle.entries().len(), bundle.shards());
+    let row = |(name, entry): (&String, &io::bundle::Entry)| {
+        vec![
+            name.clone(),
+            entry.dtype.to_string(),
+            entry.shape.to_string(),
+            entry.size.to_string(),
+            entry.shard.to_string(),
+        ]
+    };
+    print(&["tensor", "type", "shape", "bytes", "file"], &bundle.entries().iter().map(row).collect::<Vec<_>>());
+    Ok(())
+}
+
+fn show_events(path: &Path) -> Result<()> {
+    let mut rows = Vec::new();
+    for event in EventReader::open(path)? {
+        let event = event.with_context(|| format!("reading {}", path.display()))?;
+        let time = format!("{:.3}", event.wall_time);
+        let mut add = |tag: &str, what: &str, value: String| {
+            rows.push(vec![time.clone(), event.step.to_string(), tag.to_string(), what.to_string(), value]);
+        };
+        match &event.what {
+            EventWhat::Version(version) => add("", "version", version.clone()),
+            EventWhat::Graph(bytes) => add("", "graph", format!("{} bytes", bytes.len())),
+            EventWhat::MetaGraph(bytes) => add("", "meta graph", format!("{} bytes", bytes.len())),
+            EventWhat::Log(text) => add("", "log", shortened(text, 60)),
+            EventWhat::Session(text) => add("", "session", text.clone()),
+            EventWhat::RunMetadata(tag) => add(tag, "run metadata", String::new()),
+            EventWhat::Summary(values) => {
+                values.iter().for_each(|(tag, value)| add(tag, kind(value), show(value)));
+            }
+            EventWhat::Other => add("", "other", String::new()),
+        }
+    }
+    print(&["time", "step", "tag", "what", "value"], &rows);
+    Ok(())
+}
+
+fn kind(value: &SummaryValue) -> &'static str {
+    match value {
+        SummaryValue::Scalar(_) => "scalar",
+        SummaryValue::Tensor(_) => "tensor",
+        SummaryValue::Histogram(..) => "histogram",
+        SummaryValue::Image(..) => "image",
+        SummaryValue::Audio(_) => "audio",
+        SummaryValue::Other => "other",
+    }
+}
+
+fn show(value: &SummaryValue) -> String {
+    match value {
+        SummaryValue::Scalar(number) => number.to_string(),
+        SummaryValue::Tensor(tensor) if tensor.elements() <= 8 => crate::npy::text(tensor),
+        SummaryValue::Tensor(tensor) => format!("{} {}", tensor.dtype(), tensor.shape()),
+        SummaryValue::Histogram(count, min, max) => format!("{count} numbers from {min} to {max}"),
+        SummaryValue::Image(height, width) => format!("{height}x{width}"),
+        SummaryValue::Audio(frames) => format!("{frames} frames"),
+        SummaryValue::Other => String::new(),
+    }
+}

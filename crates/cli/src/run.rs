@@ -1,0 +1,95 @@
+//! `flowgrid run`: a graph from a file, run once.
+
+use crate::npy;
+use anyhow::{Context, Result, bail};
+use flowgrid::prelude::*;
+use flowgrid::{AttrValue, Feeds, GraphDef, ImportOptions};
+use std::path::PathBuf;
+
+/// Flags of `flowgrid run`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    flowgrid run graph.pb --feed x=3.5 --fetch y\n  \
+    flowgrid run graph.pb --feed 'x=[[1,2],[3,4]]' --feed image=@image.npy --fetch y:0 --fetch z:1\n  \
+    flowgrid run graph.pb --op init --fetch loss --target grpc://127.0.0.1:2222\n\n\
+    A value is written as JSON: a number, true, a \"text\", or lists of them. Its element type is what the graph\n\
+    says. @file.npy reads an array that NumPy saved.")]
+pub struct Args {
+    /// A GraphDef, binary.
+    graph: PathBuf,
+
+    /// A value for a tensor: name=value or name=@file.npy.
+    #[arg(long, value_name = "NAME=VALUE")]
+    feed: Vec<String>,
+
+    /// A tensor to print: name or name:index.
+    #[arg(long, value_name = "NAME")]
+    fetch: Vec<String>,
+
+    /// A node to run before, in a step of its own and in the order given; nothing is printed.
+    #[arg(long, value_name = "NAME")]
+    op: Vec<String>,
+
+    /// A server to run on, grpc://host:port; this process if none is given.
+    #[arg(long, default_value = "", value_name = "TARGET", hide_default_value = true)]
+    target: String,
+}
+
+/// Runs and prints.
+pub fn run(args: Args) -> Result<()> {
+    let def = read_graph(&args.graph)?;
+    let graph = Graph::new();
+    graph.import(&def, &ImportOptions::default()).with_context(|| format!("reading {}", args.graph.display()))?;
+    let mut feeds = Feeds::new();
+    for feed in &args.feed {
+        let (name, value) = feed.split_once('=').with_context(|| format!("--feed {feed}: expected NAME=VALUE"))?;
+        let value = read_value(&graph, name, value).with_context(|| format!("--feed {feed}"))?;
+        feeds = feeds.with_name(name, value);
+    }
+    let session = Session::with_config(&args.target, &graph, SessionConfig::default())?;
+    for node in &args.op {
+        session.execute(node.as_str(), feeds.clone())?;
+    }
+    if args.fetch.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        args.fetch.iter().map(|name| if name.contains(':') { name.clone() } else { format!("{name}:0") }).collect();
+    let values: Vec<Tensor> = session.run(names.iter().map(String::as_str).collect::<Vec<_>>(), feeds)?;
+    for (name, value) in names.iter().zip(values) {
+        println!("{name} {} {}", value.dtype(), value.shape());
+        println!("{}", npy::text(&value));
+    }
+    Ok(())
+}
+
+/// A graph from a file.
+pub fn read_graph(path: &PathBuf) -> Result<GraphDef> {
+    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    flowgrid::wire::read_graph(bytes).with_context(|| format!("{} is no GraphDef", path.display()))
+}
+
+/// A value of the type that the graph says the tensor has.
+fn read_value(graph: &Graph, name: &str, text: &str) -> Result<Tensor> {
+    let (node, index) = match name.rsplit_once(':') {
+        Some((node, index)) => (node, index.parse::<usize>().context("the index is no number")?),
+        None => (name, 0),
+    };
+    let found = Node::find(&graph.root(), node).with_context(|| format!("the graph has no node '{node}'"))?;
+    let dtype = match found.attr("dtype") {
+        Ok(AttrValue::Type(dtype)) => dtype,
+        _ => found.output(index).dtype(),
+    };
+    match text.strip_prefix('@') {
+        Some(path) => npy::read(path.as_ref()),
+        None => {
+            let json: serde_json::Value = serde_json::from_str(text)
+                .or_else(|error| if dtype == DType::STRING { Ok(text.into()) } else { Err(error) })?;
+            let tensor = npy::from_json(&json, dtype)?;
+            if tensor.dtype() != dtype {
+                bail!("'{name}' holds {dtype}");
+            }
+            Ok(tensor)
+        }
+    }
+}
