@@ -3,26 +3,40 @@
 use crate::{Files, KernelAlone, Runner, caught, check_shapes, run_all};
 use std::collections::BTreeSet;
 
-fn check(runner: &dyn Runner) {
-    report(run_all(runner, &Files::read(), &filter()));
+fn check(test: &str, runner: &dyn Runner) {
+    report(test, run_all(runner, &Files::read(), &filter()));
 }
 
 fn filter() -> String {
     std::env::var("CASE").unwrap_or_default()
 }
 
-fn report(failures: Vec<String>) {
-    assert!(failures.is_empty(), "{} failures\n{}\n", failures.len(), failures.join("\n"));
+/// Cases in which we are known to differ from TensorFlow: `differences.txt`, which may only shrink.
+fn known(test: &str) -> BTreeSet<String> {
+    let lines = include_str!("../../differences.txt").lines().filter(|line| !line.starts_with('#'));
+    let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    words.filter(|words| words[0] == test).map(|words| words[1].to_string()).collect()
+}
+
+fn report(test: &str, failures: Vec<String>) {
+    let known = known(test);
+    let place = |failure: &String| failure.split_whitespace().next().unwrap_or_default().to_string();
+    let (old, new): (Vec<String>, Vec<String>) =
+        failures.into_iter().partition(|failure| known.contains(&place(failure)));
+    assert!(new.is_empty(), "{} failures\n{}\n", new.len(), new.join("\n"));
+    let failed: BTreeSet<String> = old.iter().map(place).collect();
+    let mended: Vec<&String> = known.difference(&failed).collect();
+    assert!(mended.is_empty() || !filter().is_empty(), "mended, strike from differences.txt: {mended:?}");
 }
 
 #[test]
 fn kernel_alone() {
-    check(&KernelAlone::new(false));
+    check("kernel_alone", &KernelAlone::new(false));
 }
 
 #[test]
 fn kernel_with_shared_inputs() {
-    check(&KernelAlone::new(true));
+    check("kernel_with_shared_inputs", &KernelAlone::new(true));
 }
 
 #[test]
@@ -33,7 +47,7 @@ fn inferred_shapes() {
         let complaints = caught(|| check_shapes(&registry, case)).unwrap_or_else(|panic| vec![panic]);
         failures.extend(complaints.iter().map(|complaint| format!("{} {}: {complaint}", case.place, case.op)));
     }
-    report(failures);
+    report("inferred_shapes", failures);
 }
 
 #[test]

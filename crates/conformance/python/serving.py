@@ -1,0 +1,75 @@
+"""Starts servers of either kind for a test, and always stops them."""
+import contextlib
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+
+TF_SERVER = """
+import json, sys
+import tensorflow as tf
+cluster, job, task = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+server = tf.compat.v1.train.Server(cluster, job_name=job, task_index=task)
+print("ready", flush=True)
+server.join()
+"""
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def command(kind, cluster, job, task):
+    if kind == "tensorflow":
+        return [sys.executable, "-c", TF_SERVER, json.dumps(cluster), job, str(task)]
+    program = os.environ.get("FLOWGRID_BIN")
+    if not program:
+        raise RuntimeError("FLOWGRID_BIN is not set: run these tests with `cargo xtask test`")
+    return [program, "server", "--cluster-json", json.dumps(cluster), "--job", job, "--task", str(task)]
+
+
+def wait_ready(process, seconds=120):
+    """Waits for the one line a server prints when it listens."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        if not selector.select(seconds):
+            raise RuntimeError(f"{process.args} was not ready within {seconds} s")
+    line = process.stdout.readline()
+    if "ready" not in line:
+        raise RuntimeError(f"{process.args} ended instead of getting ready: {line!r}")
+
+
+@contextlib.contextmanager
+def cluster(kinds, size):
+    """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields {job: [target]}."""
+    ports = iter(free_ports(sum(size.values())))
+    spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in size.items()}
+    running = []
+    try:
+        for job, hosts in spec.items():
+            for task in range(len(hosts)):
+                kind = kinds if isinstance(kinds, str) else kinds[job, task]
+                running.append(subprocess.Popen(command(kind, spec, job, task), stdout=subprocess.PIPE,
+                                                stdin=subprocess.DEVNULL, text=True))
+        for process in running:
+            wait_ready(process)
+        yield {job: [f"grpc://{host}" for host in hosts] for job, hosts in spec.items()}
+    finally:
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait()
+            process.stdout.close()
+
+
+def server(kind):
+    """One task of job `worker`."""
+    return cluster(kind, {"worker": 1})
