@@ -1,5 +1,55 @@
 //! Automation of this repository, in Rust: `cargo xtask <task>`.
+#![forbid(unsafe_code)]
 
-fn main() {
-    eprintln!("no task given");
+mod python;
+mod test;
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const HELP: &str = "\
+usage: cargo xtask <task>
+
+  test             run all tests: Rust, conformance cases, real TensorFlow clients and servers
+  test NAME        only Rust tests whose name contains NAME
+  python           install TensorFlow into the cache and print the path of its interpreter
+  cases --update   let real TensorFlow write the expected part of all conformance cases
+  cases --update F only those of the files F…
+";
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words[..] {
+        ["test", ref filter @ ..] => test::run(filter),
+        ["python"] => {
+            println!("{}", python::interpreter()?.display());
+            Ok(())
+        }
+        ["cases", "--update", ref files @ ..] => test::update_cases(files),
+        _ => {
+            eprint!("{HELP}");
+            bail!("unknown task: {}", args.join(" "))
+        }
+    }
+}
+
+/// The root of the checkout.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_path_buf()
+}
+
+/// Runs a command; an error if it fails.
+fn run(command: &mut Command) -> Result<()> {
+    let shown = format!("{command:?}");
+    let status = command.status().with_context(|| format!("cannot start {shown}"))?;
+    if !status.success() {
+        bail!("{shown} ended with {status}");
+    }
+    Ok(())
 }

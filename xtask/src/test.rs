@@ -1,0 +1,40 @@
+//! All tests.
+
+use crate::{python, root};
+use anyhow::Result;
+use std::process::Command;
+
+/// Runs everything, or only Rust tests whose name contains the filter.
+pub fn run(filter: &[&str]) -> Result<()> {
+    let interpreter = python::interpreter()?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // The program first: tests start it as users would.
+    crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--package", "flowgrid-cli"]))?;
+    let program = target().join("debug/flowgrid");
+    let mut tests = Command::new(&cargo);
+    tests.current_dir(root()).args(["test", "--workspace", "--no-fail-fast"]).args(filter);
+    tests.env("FLOWGRID_PYTHON", &interpreter).env("FLOWGRID_BIN", &program);
+    crate::run(&mut tests)?;
+    if !filter.is_empty() {
+        return Ok(());
+    }
+    let mut clients = Command::new(&interpreter);
+    clients.current_dir(root().join("crates/conformance/python"));
+    clients.args(["-m", "unittest", "discover", "--pattern", "*_test.py", "--verbose"]);
+    clients.env("FLOWGRID_BIN", &program).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    crate::run(&mut clients)
+}
+
+/// Lets real TensorFlow write what it expects of the conformance cases.
+pub fn update_cases(files: &[&str]) -> Result<()> {
+    let script = root().join("crates/conformance/update.py");
+    run_python(&script, files)
+}
+
+fn run_python(script: &std::path::Path, args: &[&str]) -> Result<()> {
+    crate::run(Command::new(python::interpreter()?).arg(script).args(args))
+}
+
+fn target() -> std::path::PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into)
+}

@@ -1,0 +1,75 @@
+//! What every source file must have.
+
+use crate::root;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files above this length want to be two.
+const MAX_LINES: usize = 600;
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|ext| ext == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    sources(&root().join("crates"), &mut found);
+    sources(&root().join("xtask"), &mut found);
+    assert!(found.len() > 50, "only {} files found", found.len());
+    found
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let silent: Vec<_> =
+        all().into_iter().filter(|path| !fs::read_to_string(path).expect("source").starts_with("//! ")).collect();
+    assert!(silent.is_empty(), "no //! line at the top of {silent:#?}");
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let long: Vec<_> = all()
+        .into_iter()
+        .map(|path| (fs::read_to_string(&path).expect("source").lines().count(), path))
+        .filter(|(lines, _)| *lines > MAX_LINES)
+        .collect();
+    assert!(long.is_empty(), "above {MAX_LINES} lines: {long:#?}");
+}
+
+#[test]
+fn unsafe_code_is_in_its_rooms_only() {
+    for entry in fs::read_dir(root().join("crates")).expect("crates") {
+        let path = entry.expect("entry").path();
+        if path.ends_with("math") || path.ends_with("tensor") {
+            continue;
+        }
+        let top = ["src/lib.rs", "src/main.rs"].map(|file| path.join(file));
+        let top = top.iter().find(|file| file.exists()).unwrap_or_else(|| panic!("no top file in {}", path.display()));
+        let text = fs::read_to_string(top).expect("source");
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{} does not forbid unsafe code", top.display());
+    }
+    let mut tensor = Vec::new();
+    sources(&root().join("crates/tensor/src"), &mut tensor);
+    for path in tensor.iter().filter(|path| !path.ends_with("buffer.rs")) {
+        let text = fs::read_to_string(path).expect("source");
+        assert!(!text.contains("unsafe {") && !text.contains("unsafe fn"), "unsafe in {}", path.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_open() {
+    let marks = [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["todo", "!("].concat(), ["#[ig", "nore"].concat()];
+    for path in all() {
+        let text = fs::read_to_string(&path).expect("source");
+        for mark in &marks {
+            assert!(!text.contains(mark.as_str()), "{mark} in {}", path.display());
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The rules of the house, checked.
+
+mod architecture;
+mod files;
