@@ -8,8 +8,8 @@ use std::process::Command;
 pub fn run(filter: &[&str]) -> Result<()> {
     let interpreter = python::interpreter()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // The program first: tests start it as users would.
-    crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--package", "flowgrid-cli"]))?;
+    // Everything at once, the program too: tests start it as users would.
+    crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--workspace", "--all-targets"]))?;
     let program = target().join("debug/flowgrid");
     let mut tests = Command::new(&cargo);
     tests.current_dir(root()).args(["test", "--workspace", "--no-fail-fast"]).args(filter);

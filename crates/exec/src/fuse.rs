@@ -204,7 +204,7 @@ impl Layout {
         }
         let elements = shape.elements();
         let width = width.unwrap_or(elements);
-        let rows = if width == 0 { 0 } else { elements / width };
+        let rows = elements.checked_div(width).unwrap_or(0);
         Some(Layout { shape, rows, width, kinds })
     }
 }

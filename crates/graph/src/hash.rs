@@ -1,7 +1,7 @@
 //! The hash that TensorFlow puts into rendezvous keys and resource handles.
 
 const M: u64 = 0xc6a4_a793_5bd1_e995;
-const SEED: u64 = 0xDECA_FCAF_FE;
+const SEED: u64 = 0x00DE_CAFC_AFFE;
 
 /// MurmurHash64A with TensorFlow's seed.
 pub fn hash64(data: &[u8]) -> u64 {

@@ -103,7 +103,8 @@ impl Request {
         let follows = node.inputs.iter().zip(&node.input_types).any(|(_, dtype)| is_handle(*dtype));
         if !self.spec.matches(&asked) {
             let same_task = DeviceSpec { kind: None, id: None, ..self.spec.clone() }.matches(&asked);
-            if !follows && !(soft && same_task) {
+            let tolerated = follows || (soft && same_task);
+            if !tolerated {
                 return Err(self.conflict(&node.def.name, &asked));
             }
         }

@@ -261,7 +261,7 @@ impl Recycled {
     /// Keeps the block, or gives it back when it should be freed.
     fn put(&mut self, block: Block) -> Option<Block> {
         let size = block.layout.size();
-        if size < RECYCLE_FROM || size > RECYCLE_BYTES {
+        if !(RECYCLE_FROM..=RECYCLE_BYTES).contains(&size) {
             return Some(block);
         }
         while self.bytes + size > RECYCLE_BYTES || self.blocks.len() == RECYCLE_BLOCKS {

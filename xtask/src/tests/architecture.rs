@@ -32,10 +32,11 @@ fn dependencies(manifest: &str, known: &BTreeSet<String>) -> BTreeSet<String> {
     for line in manifest.lines() {
         if line.starts_with('[') {
             counts = line == "[dependencies]";
-        } else if counts && let Some(name) = line.split(['.', ' ', '=']).next() {
-            if known.contains(name) {
-                found.insert(name.to_string());
-            }
+        } else if counts
+            && let Some(name) = line.split(['.', ' ', '=']).next()
+            && known.contains(name)
+        {
+            found.insert(name.to_string());
         }
     }
     found

@@ -6,6 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use status::{Error, Result};
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
 
@@ -196,8 +197,8 @@ impl Inner {
             }
             name = format!("{wanted}_{taken}");
             let key = name.to_lowercase();
-            if !self.taken.contains_key(&key) {
-                self.taken.insert(key, 1);
+            if let Entry::Vacant(free) = self.taken.entry(key) {
+                free.insert(1);
                 return name;
             }
         }

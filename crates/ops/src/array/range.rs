@@ -108,7 +108,7 @@ real! {
 
 fn whole_steps(start: i128, limit: i128, delta: i128) -> Result<usize> {
     check_direction(start, limit, delta)?;
-    let count = (limit - start).abs() as u128;
+    let count = (limit - start).unsigned_abs();
     usize::try_from(count.div_ceil(delta.unsigned_abs())).ok().filter(|&n| n <= MOST).ok_or_else(too_many)
 }
 

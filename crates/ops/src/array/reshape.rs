@@ -160,7 +160,7 @@ fn missing_size(shape: &Shape, unknown: usize, input: &Shape) -> Result<usize> {
     let product = counted(shape, true).unwrap_or(1);
     let elements = counted(input, empty).unwrap_or(0);
     let tells_nothing = empty && input.contains(&0);
-    if !tells_nothing && elements % product != 0 {
+    if !tells_nothing && !elements.is_multiple_of(product) {
         return Err(invalid!(
             "Input to reshape is a tensor with {elements} values, but the requested shape requires a multiple of \
              {product}"

@@ -260,9 +260,8 @@ impl Lattice<'_> {
     fn forward(&self) -> Vec<f64> {
         let states = self.path.len();
         let mut log = vec![f64::NEG_INFINITY; self.time * states];
-        for u in 0..states.min(2) {
-            log[u] = self.logs[u];
-        }
+        let first = states.min(2);
+        log[..first].copy_from_slice(&self.logs[..first]);
         for t in 1..self.time {
             for u in 0..states {
                 let before = &log[(t - 1) * states..t * states];
