@@ -82,7 +82,8 @@ class TrainingTest(unittest.TestCase):
     def check(self, model, resource):
         ours, theirs = losses(self.ours, model, resource), losses(self.theirs, model, resource)
         self.assertLess(theirs[-1], 0.5 * theirs[0], "the model does not learn")
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+        # A probability next to one has a resolution of 6e-8 in 32 bits, and so has its logarithm: the CNN gets there.
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-7)
 
     def test_mlp_with_ref_variables(self):
         self.check(mlp, False)
