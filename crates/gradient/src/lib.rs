@@ -4,6 +4,7 @@
 mod between;
 mod call;
 mod function;
+mod gate;
 mod nodes;
 mod sum;
 mod walk;

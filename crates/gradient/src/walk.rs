@@ -1,6 +1,7 @@
 //! The walk: from what is differentiated back to what it is differentiated by.
 
 use crate::between::{between, reached, trainable};
+use crate::gate::gate;
 use crate::nodes::{densify, ones, zeros_like};
 use crate::{call, sum};
 use graph::{Edge, Node, Output, Scope};
@@ -18,6 +19,9 @@ pub struct GradientOptions {
     pub grad_ys: Vec<Option<Output>>,
     /// Values through which no gradient passes.
     pub stop: Vec<Output>,
+    /// Let the gradients of a node's inputs be used only when all of them are there: a step that changes a
+    /// reference variable must not change it under a gradient that still reads it.
+    pub gate: bool,
     /// Put each new node on the device of the node it is the derivative of.
     pub colocate: bool,
 }
@@ -121,11 +125,18 @@ impl Walk<'_> {
                 inputs.len()
             ));
         }
+        let mut wanted: Vec<(&Output, Gradient)> = Vec::new();
         for (input, gradient) in inputs.iter().zip(passed) {
             if let Some(gradient) = gradient.filter(|_| self.wants(input)) {
                 check_shape(node, input, &gradient)?;
-                self.add(input, gradient);
+                wanted.push((input, gradient));
             }
+        }
+        if self.options.gate && wanted.len() > 1 {
+            gate(&scope, wanted.iter_mut().map(|(_, gradient)| gradient));
+        }
+        for (input, gradient) in wanted {
+            self.add(input, gradient);
         }
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! All cases on all runtimes, and the rows against TensorFlow's op list.
 
 mod cases;
+mod client;
 mod format;
 mod op_list;
+mod real;
+mod twins;

@@ -68,7 +68,8 @@ impl Rule for AdagradDa {
         let squares = at.slot_named(variable, "gradient_squared_accumulator", name, self.initial_accumulator);
         let [rate, l1, l2] = at.numbers([&self.rate, &self.l1.into(), &self.l2.into()], variable);
         let step = match at.step() {
-            Some(step) => step.read(at.scope()),
+            // The rule counts from one.
+            Some(step) => step.read(at.scope()) + 1.0,
             None => {
                 at.scope().graph().fail(invalid!("AdagradDA needs a step counter"));
                 at.scope().constant(0i64)

@@ -21,7 +21,7 @@ pub use sign::{AddSign, PowerSign};
 use gradient::GradientOptions;
 use graph::{Node, Output, Scope};
 use layers::collection::trainable_variables;
-use layers::{Formulas, Variable};
+use layers::{Formulas, Kind, Variable};
 use op::{Gradient, Slices};
 use parking_lot::Mutex;
 use status::{Result, invalid};
@@ -77,7 +77,8 @@ impl Optimizer {
             return Err(invalid!("No variables to optimize."));
         }
         let handles: Vec<Output> = variables.iter().map(|variable| variable.handle().clone()).collect();
-        let options = GradientOptions::default();
+        let gate = variables.iter().any(|variable| variable.kind() == Kind::Reference);
+        let options = GradientOptions { gate, ..GradientOptions::default() };
         let gradients = gradient::gradients_with(&ops::registry(), std::slice::from_ref(loss), &handles, &options)?;
         Ok(gradients.into_iter().zip(variables).collect())
     }

@@ -1,0 +1,110 @@
+//! Names of variables and slots, reuse, averages.
+
+use super::graph;
+use crate::optimizer::{Adam, Momentum};
+use crate::{ExponentialMovingAverage, Optimizer};
+use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
+use layers::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
+use session::{Session, feeds};
+
+fn names(variables: &[Variable]) -> Vec<String> {
+    variables.iter().map(Variable::name).collect()
+}
+
+#[test]
+fn slots_are_named_after_their_variables() {
+    for kind in [Kind::Resource, Kind::Reference] {
+        let graph = graph();
+        let w = Variable::build(&graph.root(), "w").shape([2]).kind(kind).make();
+        let train = Optimizer::new(Adam::new(0.1)).minimize(&w.square().sum()).unwrap();
+        Optimizer::new(Momentum::new(0.1, 0.9)).minimize(&w.square().sum()).unwrap();
+        assert_eq!(train.name(), "Adam");
+        let wanted = ["w", "w/Adam", "w/Adam_1", "beta1_power", "beta2_power", "w/Momentum"];
+        assert_eq!(names(&global_variables(&graph)), wanted);
+        assert_eq!(names(&trainable_variables(&graph)), ["w"]);
+    }
+}
+
+#[test]
+fn a_name_can_be_shared_when_it_is_allowed() {
+    let graph = graph();
+    let scope = VariableScope::new(&graph.root());
+    let layer = scope.enter("layer");
+    let first = layer.get("w", [2, 3]);
+    let again = scope.enter("layer").reuse(Reuse::Auto).get("w", [2, 3]);
+    assert_eq!(first.name(), "layer/w");
+    assert_eq!(first.handle(), again.handle());
+    graph.check().unwrap();
+    layer.get("w", [2, 3]);
+    let error = graph.check().unwrap_err();
+    assert!(error.message.contains("Variable layer/w already exists, disallowed"), "{error}");
+}
+
+#[test]
+fn a_shared_name_has_one_shape() {
+    let graph = graph();
+    let scope = VariableScope::new(&graph.root()).reuse(Reuse::Auto);
+    scope.get("w", [2, 3]);
+    scope.get("w", [3, 2]);
+    let error = graph.check().unwrap_err();
+    assert!(error.message.contains("Trying to share variable w, but specified shape [3,2]"), "{error}");
+}
+
+#[test]
+fn a_name_that_must_be_there_is_missed() {
+    let graph = graph();
+    VariableScope::new(&graph.root()).reuse(Reuse::Always).get("w", [1]);
+    let error = graph.check().unwrap_err();
+    assert!(error.message.contains("Variable w does not exist"), "{error}");
+}
+
+#[test]
+fn variables_change_as_they_are_told() {
+    for kind in [Kind::Resource, Kind::Reference] {
+        let graph = graph();
+        let root = graph.root();
+        let first = Initializer::Value([[1f32, 2.], [3., 4.]].into());
+        let w = Variable::build(&root, "w").initializer(first).kind(kind).make();
+        let session = Session::local(&graph);
+        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        let indices = root.constant([1i32]);
+        let row = root.constant([[10f32, 20.]]);
+        session.execute(&w.scatter_add(&indices, &row), feeds! {}).unwrap();
+        session.execute(&w.assign_sub(&w.ones_like()), feeds! {}).unwrap();
+        session.execute(&w.scatter_update(&root.constant([0i32]), &row), feeds! {}).unwrap();
+        let rows: Vec<[f32; 2]> = session.run(&w, feeds! {}).unwrap();
+        assert_eq!(rows, [[10., 20.], [12., 23.]]);
+        let picked: Vec<[f32; 2]> = session.run(&w.gather(&indices), feeds! {}).unwrap();
+        assert_eq!(picked, [[12., 23.]]);
+    }
+}
+
+#[test]
+fn averages_follow() {
+    let graph = graph();
+    let root = graph.root();
+    let w = Variable::build(&root, "w").initializer(Initializer::Constant(10.0)).make();
+    let averages = ExponentialMovingAverage::new(0.9);
+    let follow = averages.apply(std::slice::from_ref(&w)).unwrap();
+    let average = averages.average(&w).unwrap();
+    assert_eq!(average.name(), "w/ExponentialMovingAverage");
+    let session = Session::local(&graph);
+    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&w.assign(&root.constant(20f32)), feeds! {}).unwrap();
+    session.execute(&follow, feeds! {}).unwrap();
+    session.execute(&follow, feeds! {}).unwrap();
+    let found: f32 = session.run(&average, feeds! {}).unwrap();
+    assert!((found - 11.9).abs() < 1e-5, "{found}");
+}
+
+#[test]
+fn a_loss_without_variables_is_refused() {
+    let graph = graph();
+    let x = graph.root().constant(1f32);
+    let error = Optimizer::new(Adam::new(0.1)).minimize(&x).err().unwrap();
+    assert!(error.message.contains("No variables to optimize"), "{error}");
+    let w = Variable::zeros(&graph.root(), "w", []);
+    let error = Optimizer::new(Adam::new(0.1)).minimize(&x).err().unwrap();
+    assert!(error.message.contains("No gradients provided for any variable"), "{error}");
+    assert!(error.message.contains("'w'"), "{error} {w:?}");
+}
