@@ -288,7 +288,7 @@ class Case:
                 self.inputs.append((tokens[1], tokens[2:]))
             elif tokens[0] == "like":
                 self.like = tokens[1]
-            elif tokens[0] in ("nograd", "shapes"):
+            elif tokens[0] in ("nograd", "shapes", "ranked", "shaped"):
                 self.flags.add(tokens[0])
             elif tokens[0] != "tol" and not tokens[0].startswith("#"):
                 raise Bad(f"what is '{tokens[0]}'?")
@@ -373,12 +373,18 @@ class Built:
             dtype, _, array = tensor_of(tokens)
             if array is None:
                 raise Bad(f"input {name} has no values")
-            placeholder = tf.compat.v1.placeholder(dtype)
+            placeholder = tf.compat.v1.placeholder(dtype, self.known_shape(array))
             self.feed[placeholder] = array
             return placeholder
         dtype, shape, array = tensor_of(split(match[2]))
         make = self.ref_variable if match[1] == "ref" else self.resource_variable
         return make(name, dtype, shape, array)
+
+    def known_shape(self, array):
+        """What TensorFlow's shape function is told of an input: nothing, unless the case says more."""
+        if "shaped" in self.case.flags:
+            return np.shape(array)
+        return [None] * np.ndim(array) if "ranked" in self.case.flags else None
 
     def ref_variable(self, name, dtype, shape, array):
         variable = tf.raw_ops.VariableV2(shape=shape, dtype=dtype, shared_name=name, name=name)

@@ -116,7 +116,7 @@ impl Case {
             ["error", code, text] => self.want = Want::Error(code_named(code)?, sentence(text)?),
             ["ok"] => _ = self.outputs()?,
             ["tol", text] => self.tolerance = Some(text.parse().map_err(|_| invalid!("{text} is not a tolerance"))?),
-            ["nograd"] | ["shapes"] | ["like", _] => {} // for update.py
+            ["nograd"] | ["shapes"] | ["ranked"] | ["shaped"] | ["like", _] => {} // for update.py
             _ => return Err(invalid!("what is '{}'?", words.join(" "))),
         }
         Ok(())

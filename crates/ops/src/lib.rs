@@ -5,11 +5,14 @@
 mod dispatch;
 mod fusible;
 #[macro_use]
+pub mod math_ops;
+#[macro_use]
 pub mod array;
 pub mod control;
 pub mod data_structures;
 pub(crate) mod hashing;
-pub mod math_ops;
+pub mod image;
+pub mod linalg;
 pub mod nn;
 pub mod random;
 pub mod sparse;
@@ -36,6 +39,8 @@ fn tables() -> Vec<&'static [Op]> {
         array::TABLES,
         control::TABLES,
         data_structures::TABLES,
+        image::TABLES,
+        linalg::TABLES,
         math_ops::TABLES,
         nn::TABLES,
         random::TABLES,

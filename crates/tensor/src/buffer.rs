@@ -194,7 +194,7 @@ impl Block {
             }
             return Some(block);
         }
-        if len > LARGE && len > available_memory() {
+        if !has_room(len) {
             return None;
         }
         let layout = Layout::from_size_align(size_class(len), ALIGN).ok()?;
@@ -283,6 +283,11 @@ fn size_class(len: usize) -> usize {
     }
     let step = (len.next_power_of_two() / 16).max(ALIGN);
     len.checked_next_multiple_of(step).unwrap_or(len)
+}
+
+/// Whether the machine can still give so many bytes; only large amounts are worth the question.
+pub(crate) fn has_room(bytes: usize) -> bool {
+    bytes <= LARGE || bytes <= available_memory()
 }
 
 /// What the machine can still give without swapping or killing somebody; unlimited when it does not tell.

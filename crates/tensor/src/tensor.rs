@@ -1,5 +1,6 @@
 //! The tensor: an element type, a shape and shared elements.
 
+use crate::buffer::has_room;
 use crate::{Buffer, Bytes, DType, Element, ResourceHandle, Shape, Variant};
 use status::{Result, exhausted, internal, invalid};
 use std::fmt;
@@ -311,6 +312,7 @@ impl Tensor {
 
 /// `count` copies of a value; none if there is no room for them.
 fn repeated<T: Clone>(count: usize, value: T) -> Option<Vec<T>> {
+    count.checked_mul(size_of::<T>()).filter(|&bytes| has_room(bytes))?;
     let mut values = Vec::new();
     values.try_reserve_exact(count).ok()?;
     values.resize(count, value);

@@ -1,5 +1,6 @@
 //! TensorProto in all its encodings, and back.
 
+use crate::buffer::has_room;
 use crate::{Buffer, DType, Element, PartialShape, ResourceHandle, Shape, Tensor, Variant, VariantData};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use half::{bf16, f16};
@@ -151,7 +152,10 @@ fn typed<T: Element, V: Copy>(dtype: DType, shape: Shape, values: Vec<V>, conver
 fn spread<T: Clone>(mut values: Vec<T>, count: usize, empty: fn() -> T) -> Result<Vec<T>> {
     let last = values.last().cloned().unwrap_or_else(empty);
     let more = count.saturating_sub(values.len());
-    values.try_reserve_exact(more).map_err(|_| status::exhausted!("OOM when allocating {count} elements"))?;
+    let room = count.checked_mul(size_of::<T>()).is_some_and(has_room) && values.try_reserve_exact(more).is_ok();
+    if !room {
+        return Err(status::exhausted!("OOM when allocating {count} elements"));
+    }
     values.resize(count, last);
     Ok(values)
 }

@@ -1,5 +1,6 @@
 //! Fast paths against their plain twins, and functions against what TensorFlow answers.
 
+mod broadcast;
 mod conv;
 mod elementwise;
 mod function;

@@ -17,7 +17,7 @@ macro_rules! row {
             grad: Grad::Stop,
             kernel: |setup| {
                 let binary = setup.find("binary_output").is_some() && setup.bool("binary_output")?;
-                for_numbers!(setup, setup.dtype("T")?, T => {
+                for_types!(setup, setup.dtype("T")?, [i32, i64, f32, f64], T => {
                     Ok(many(move |ctx, inputs| $run::<T>(ctx, inputs, binary)).heavy())
                 })
             },

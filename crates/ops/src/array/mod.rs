@@ -26,6 +26,7 @@ pub mod diag;
 pub mod dynamic_partition;
 pub mod dynamic_stitch;
 pub mod edit_distance;
+pub mod fake_quant;
 pub mod fill;
 pub mod gather;
 pub mod gather_nd;
@@ -43,6 +44,7 @@ pub mod one_hot;
 pub mod pack;
 pub mod pad;
 pub mod patches;
+pub mod quantize_dequantize;
 pub mod range;
 pub mod reshape;
 pub mod reverse;
@@ -81,6 +83,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     dynamic_partition::OPS,
     dynamic_stitch::OPS,
     edit_distance::OPS,
+    fake_quant::OPS,
     fill::OPS,
     gather::OPS,
     gather_nd::OPS,
@@ -98,6 +101,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     pack::OPS,
     pad::OPS,
     patches::OPS,
+    quantize_dequantize::OPS,
     range::OPS,
     reshape::OPS,
     reverse::OPS,

@@ -45,7 +45,7 @@ fn nth_rule(op: &Node, dy: &Output) -> Result<Grads> {
 
 fn nth_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let reverse = setup.bool("reverse")?;
-    let kernel = for_reals!(setup, setup.dtype("T")?, T => Ok(binary(move |ctx, input, n| {
+    let kernel = for_core!(setup, [f32, f64, i64, u64], T => Ok(binary(move |ctx, input, n| {
         run::<T>(ctx, &input, &n, reverse)
     })));
     Ok(kernel?.heavy())

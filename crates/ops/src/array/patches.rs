@@ -1,12 +1,15 @@
 //! Windows of an image, or of a volume, laid out as channels: ExtractImagePatches, ExtractVolumePatches.
 
+use super::constant::constant;
+use super::reshape::{reshape, reshape_to};
+use super::transpose::transpose;
 use super::units::Unit;
-use graph::{AttrValue, Output, ShapeQuery};
+use graph::{AttrValue, Node, Output, ShapeQuery};
 use math::Pool;
 use math::parallel::split_rows_mut;
-use op::{Grad, Kernel, Op, Setup, unary};
+use op::{Grad, Grads, Kernel, Op, Setup, grads, unary};
 use status::{Result, invalid};
-use tensor::{PartialShape, Shape, Tensor};
+use tensor::{DType, PartialShape, Shape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -14,7 +17,7 @@ pub(crate) const OPS: &[Op] = &[
               rates: list(int) >= 4; T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, \
               uint32, uint64, complex64, complex128, bool}; padding: {\"SAME\", \"VALID\"}",
         shape: patches_shape,
-        grad: Grad::Unknown,
+        grad: Grad::Rule(image_patches_rule),
         kernel: patches_kernel,
     },
     Op {
@@ -30,6 +33,30 @@ pub(crate) const OPS: &[Op] = &[
 pub fn extract_image_patches(images: &Output, ksizes: &[i64], strides: &[i64], rates: &[i64], padding: &str) -> Output {
     let node = images.scope().op("ExtractImagePatches").input(images).attr("ksizes", ksizes);
     node.attr("strides", strides).attr("rates", rates).attr("padding", padding).output()
+}
+
+/// Every pixel gets the gradients of its copies. Where copies went is found by taking the patches of an image that holds
+/// the pixels' numbers: from one on, as the border is zero.
+fn image_patches_rule(op: &Node, dy: &Output) -> Result<Grads> {
+    let (scope, images) = (dy.scope(), op.input(0));
+    let shape = super::shape::shape_as(&images, DType::I64);
+    let dims = super::pack::unpack(&shape, 4, 0);
+    let one = constant(scope, Tensor::scalar(1_i64));
+    let end = &dims[1] * &dims[2] + &one;
+    let numbers = super::range::range(&one, &end, &one);
+    let image = super::pack::pack(scope, &[one.clone(), dims[1].clone(), dims[2].clone(), one], 0);
+    let node = scope.op("ExtractImagePatches").input(&reshape(&numbers, &image));
+    let names = ["ksizes", "strides", "rates", "padding"];
+    let node = names.into_iter().try_fold(node, |node, name| Ok(node.attr(name, op.attr(name)?)))?;
+    let pixels = reshape_to(&node.output(), &[-1]);
+    let rest = constant(scope, Tensor::scalar(-1_i64));
+    let copies = reshape(dy, &super::pack::pack(scope, &[dims[0].clone(), rest, dims[3].clone()], 0));
+    let swapped = constant(scope, Tensor::vector(&[1_i32, 0, 2]));
+    let copies = transpose(&copies, &swapped);
+    let sums = scope.op("UnsortedSegmentSum").input(&copies).input(&pixels).input(&end).output();
+    let vector = |values: [i32; 3]| constant(scope, Tensor::vector(&values));
+    let inside = super::slice::slice(&sums, &vector([1, 0, 0]), &vector([-1; 3]));
+    Ok(grads![reshape(&transpose(&inside, &swapped), &shape)])
 }
 
 /// A window on each spatial axis.

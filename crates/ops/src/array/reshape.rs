@@ -148,7 +148,7 @@ fn asked_for(sizes: &[i64]) -> Result<(Shape, Option<usize>)> {
     }
     if counted(&shape, true).is_none() {
         let listed: Vec<String> = sizes.iter().map(i64::to_string).collect();
-        return Err(invalid!("Shape [{}] has too many elements", listed.join(",")));
+        return Err(invalid!("Shape [{}] has too many elements", listed.join(", ")));
     }
     Ok((shape, unknown))
 }

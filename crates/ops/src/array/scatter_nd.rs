@@ -9,7 +9,7 @@ use math::rows;
 use op::shapes::{shape_from_input, unchanged};
 use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{Bytes, DType, Element, PartialShape, Shape, Tensor};
+use tensor::{Bytes, Complex32, Complex64, DType, Element, PartialShape, Shape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -59,20 +59,21 @@ pub(crate) enum Combine {
 /// Combines updates into a tensor at checked places.
 pub(crate) type Apply = fn(&Ctx<'_>, &mut Tensor, &Targets, &Tensor) -> Result<()>;
 
-/// How updates of this type are combined.
-pub(crate) fn apply_of(setup: &Setup<'_>, combine: Combine, dtype: DType) -> Result<Apply> {
-    match (combine, dtype) {
-        (Combine::Assign, _) => Ok(assign),
+/// The kernel that `make` makes of the way updates of the node's type are combined.
+pub(crate) fn combining(setup: &Setup<'_>, combine: Combine, make: impl Fn(Apply) -> Kernel) -> Result<Kernel> {
+    match (combine, setup.dtype("T")?) {
+        (Combine::Assign, _) => Ok(make(assign)),
+        (Combine::Add, DType::STRING) => Ok(make(append)),
         (Combine::Add, DType::BOOL) => {
-            Ok(|ctx, dst, targets, updates| merge::<bool>(ctx, dst, targets, updates, |a, b| a | b))
+            Ok(make(|ctx, dst, targets, updates| merge::<bool>(ctx, dst, targets, updates, |a, b| a | b)))
         }
         (Combine::Sub, DType::BOOL) => {
-            Ok(|ctx, dst, targets, updates| merge::<bool>(ctx, dst, targets, updates, |a, b| a ^ b))
+            Ok(make(|ctx, dst, targets, updates| merge::<bool>(ctx, dst, targets, updates, |a, b| a ^ b)))
         }
-        (Combine::Add, _) => for_numbers!(setup, dtype, T => Ok(add::<T> as Apply)),
-        (Combine::Sub, _) => for_numbers!(setup, dtype, T => Ok(sub::<T> as Apply)),
-        (Combine::Max, _) => for_reals!(setup, dtype, T => Ok(max::<T> as Apply)),
-        (Combine::Min, _) => for_reals!(setup, dtype, T => Ok(min::<T> as Apply)),
+        (Combine::Add, _) => for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(make(add::<T>))),
+        (Combine::Sub, _) => for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(make(sub::<T>))),
+        (Combine::Max, _) => for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(make(max::<T>))),
+        (Combine::Min, _) => for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(make(min::<T>))),
     }
 }
 
@@ -175,17 +176,17 @@ pub(crate) fn ignores_bad_indices(setup: &Setup<'_>) -> Result<bool> {
 
 fn scatter_nd_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let ignore = ignores_bad_indices(setup)?;
-    let dtype = setup.dtype("T")?;
-    let apply = if dtype == DType::STRING { append } else { apply_of(setup, Combine::Add, dtype)? };
-    let kernel = many(move |ctx, mut inputs| {
-        let (indices, updates, shape) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
-        let dims = checked_output_shape(&indices, &updates, &shape)?;
-        let targets = Targets::new(&dims, &indices, &updates, ignore)?;
-        let mut output = Tensor::zeros_of(dtype, dims)?;
-        apply(ctx, &mut output, &targets, &updates)?;
-        Ok(outputs![output])
-    });
-    Ok(kernel.heavy())
+    combining(setup, Combine::Add, |apply| {
+        let kernel = many(move |ctx, mut inputs| {
+            let (indices, updates, shape) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
+            let dims = checked_output_shape(&indices, &updates, &shape)?;
+            let targets = Targets::new(&dims, &indices, &updates, ignore)?;
+            let mut output = Tensor::zeros_of(updates.dtype(), dims)?;
+            apply(ctx, &mut output, &targets, &updates)?;
+            Ok(outputs![output])
+        });
+        kernel.heavy()
+    })
 }
 
 fn checked_output_shape(indices: &Tensor, updates: &Tensor, shape: &Tensor) -> Result<Shape> {
@@ -222,13 +223,14 @@ fn checked_output_shape(indices: &Tensor, updates: &Tensor, shape: &Tensor) -> R
 
 fn non_aliasing_add_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let ignore = ignores_bad_indices(setup)?;
-    let apply = apply_of(setup, Combine::Add, setup.dtype("T")?)?;
-    Ok(many(move |ctx, mut inputs| {
-        let (mut output, indices, updates) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
-        let targets = Targets::new(output.shape(), &indices, &updates, ignore)?;
-        apply(ctx, &mut output, &targets, &updates)?;
-        Ok(outputs![output])
-    }))
+    combining(setup, Combine::Add, |apply| {
+        many(move |ctx, mut inputs| {
+            let (mut output, indices, updates) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
+            let targets = Targets::new(output.shape(), &indices, &updates, ignore)?;
+            apply(ctx, &mut output, &targets, &updates)?;
+            Ok(outputs![output])
+        })
+    })
 }
 
 fn assign(ctx: &Ctx<'_>, dst: &mut Tensor, targets: &Targets, updates: &Tensor) -> Result<()> {

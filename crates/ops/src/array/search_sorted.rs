@@ -40,7 +40,7 @@ fn bound_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 
 fn kernel(setup: &Setup<'_>, upper: bool) -> Result<Kernel> {
     let out_type = setup.dtype("out_type")?;
-    for_reals!(setup, setup.dtype("T")?, T => Ok(binary(move |ctx, sorted, values| {
+    for_core_to!(setup, [f32, f64, i64, u64], T => Ok(binary(move |ctx, sorted, values| {
         run::<T>(ctx, &sorted, &values, upper, out_type)
     })))
 }

@@ -10,7 +10,7 @@ use math::parallel::split_rows_mut;
 use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use std::ops::Range;
-use tensor::{DType, Element, PartialShape, Tensor};
+use tensor::{Complex32, Complex64, DType, Element, PartialShape, Tensor};
 
 macro_rules! row {
     ($def:literal, $rule:expr, $kernel:expr) => {
@@ -142,12 +142,12 @@ fn extreme_rule(op: &Node, dy: &Output) -> Result<Grads> {
 }
 
 fn sum_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_numbers!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::ZERO, T::add, |_, _| {})))
+    for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(kernel::<T>(T::ZERO, T::add, |_, _| {})))
 }
 
 fn mean_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_numbers!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::ZERO, T::add, |row, count| {
-        let count = T::narrow(T::of_count(count));
+    for_core!(setup, [f32, f64, i64, u64, Complex32, Complex64], T => Ok(kernel::<T>(T::ZERO, T::add, |row, count| {
+        let count = T::of_count(count);
         // A count that wraps around to zero in a small integer type must not stop the server.
         if count != T::ZERO {
             row.iter_mut().for_each(|value| *value = Number::div(*value, count));
@@ -156,15 +156,15 @@ fn mean_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn prod_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_numbers!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::ONE, T::mul, |_, _| {})))
+    for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(kernel::<T>(T::ONE, T::mul, |_, _| {})))
 }
 
 fn max_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_reals!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::ZERO, Ordered::larger, |_, _| {})))
+    for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>(T::ZERO, Ordered::larger, |_, _| {})))
 }
 
 fn min_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_reals!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::ZERO, Ordered::smaller, |_, _| {})))
+    for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>(T::ZERO, Ordered::smaller, |_, _| {})))
 }
 
 /// `missing` fills segments without rows, `combine` meets a row, `finish` is told how many there were.

@@ -139,10 +139,11 @@ fn rule(op: &Node, dy: &Output, norm: Norm) -> Result<Grads> {
 }
 
 fn kernel(setup: &Setup<'_>, norm: Norm) -> Result<Kernel> {
-    let dtype = setup.dtype("T")?;
     let kernel = match norm {
-        Norm::Sum => for_reals!(setup, dtype, T => Ok(many(|ctx, inputs| run::<T>(ctx, inputs, |_, _| {})))),
-        _ => for_floats!(setup, dtype, T => Ok(many(move |ctx, inputs| {
+        Norm::Sum => {
+            for_core!(setup, [f32, f64, i32, i64], T => Ok(many(|ctx, inputs| run::<T>(ctx, inputs, |_, _| {}))))
+        }
+        _ => for_core!(setup, [f32, f64], T => Ok(many(move |ctx, inputs| {
             run::<T>(ctx, inputs, |row, count| divide(row, norm.divisor(count)))
         }))),
     };
@@ -154,7 +155,7 @@ fn divide<T: Real>(row: &mut [T], divisor: f64) {
     row.iter_mut().for_each(|value| *value = Number::div(*value, divisor));
 }
 
-fn run<T: Summed>(ctx: &Ctx<'_>, mut inputs: Inputs, finish: impl Fn(&mut [T::Wide], usize) + Sync) -> Result<Outputs> {
+fn run<T: Summed>(ctx: &Ctx<'_>, mut inputs: Inputs, finish: impl Fn(&mut [T], usize) + Sync) -> Result<Outputs> {
     let (data, indices, ids) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
     let limit = match inputs.len() {
         4 => Some(checked_limit(&inputs.tensor(3)?)?),
@@ -204,31 +205,21 @@ pub(super) fn places(indices: &Tensor) -> Result<Vec<usize>> {
     for_indices!(indices, values: I => Ok(values.iter().map(|&index| index as usize).collect()))
 }
 
-/// `row` is the sum of the picked rows of `values`, kept in the wide type until it is finished.
-fn reduce<T: Summed>(
-    row: &mut [T],
-    values: &[T],
-    width: usize,
-    picks: &[usize],
-    finish: impl Fn(&mut [T::Wide], usize),
-) {
+/// `row` is the sum of the picked rows of `values`.
+fn reduce<T: Summed>(row: &mut [T], values: &[T], width: usize, picks: &[usize], finish: impl Fn(&mut [T], usize)) {
     let source = |pick: usize| &values[pick * width..][..width];
     match picks {
         [] => row.fill(T::ZERO),
         [only] => row.copy_from_slice(source(*only)),
         [first, rest @ ..] => {
-            let mut sums = [T::Wide::ZERO; LANES];
-            for start in (0..width).step_by(LANES) {
-                let end = width.min(start + LANES);
-                let sums = &mut sums[..end - start];
-                sums.iter_mut().zip(&source(*first)[start..end]).for_each(|(sum, value)| *sum = value.widen());
+            row.copy_from_slice(source(*first));
+            for (start, sums) in (0..width).step_by(LANES).zip(row.chunks_mut(LANES)) {
                 for &pick in rest {
-                    let values = &source(pick)[start..end];
-                    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = Number::add(*sum, value.widen()));
+                    let values = &source(pick)[start..];
+                    sums.iter_mut().zip(values).for_each(|(sum, &value)| *sum = Number::add(*sum, value));
                 }
-                finish(sums, picks.len());
-                row[start..end].iter_mut().zip(sums).for_each(|(to, sum)| *to = T::narrow(*sum));
             }
+            finish(row, picks.len());
         }
     }
 }

@@ -9,7 +9,7 @@ use math::function::{Number, Real};
 use math::rows;
 use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{DType, Element, PartialShape, Shape, Tensor};
+use tensor::{DType, PartialShape, Shape, Tensor};
 
 macro_rules! row {
     ($def:literal, $norm:expr) => {
@@ -104,13 +104,13 @@ fn sum_grad_rule(op: &Node, dy: &Output) -> Result<Grads> {
 
 fn kernel(setup: &Setup<'_>, norm: Norm) -> Result<Kernel> {
     let rows_only = setup.output_types().len() == 2;
-    let kernel = for_floats!(setup, setup.dtype("T")?, T => Ok(many(move |ctx, inputs| {
+    let kernel = for_core!(setup, [f32, f64], T => Ok(many(move |ctx, inputs| {
         run::<T>(ctx, inputs, norm, rows_only)
     })));
     Ok(kernel?.heavy())
 }
 
-fn run<T: Summed<Wide: Real>>(ctx: &Ctx<'_>, mut inputs: Inputs, norm: Norm, rows_only: bool) -> Result<Outputs> {
+fn run<T: Summed + Real>(ctx: &Ctx<'_>, mut inputs: Inputs, norm: Norm, rows_only: bool) -> Result<Outputs> {
     let (grad, indices, ids, dim0) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?, inputs.tensor(3)?);
     let rows = checked_rows(&indices, &ids, &dim0, rows_only)?;
     let Some((&segments, row)) = grad.shape().split_first() else {
@@ -170,7 +170,7 @@ fn check_ranges(indices: &Tensor, rows: usize, ids: &Tensor, segments: usize) ->
 }
 
 /// Adds the scaled gradient of segment `ids[i]` to row `targets[i]`.
-fn send_back<T: Summed<Wide: Real>>(
+fn send_back<T: Summed + Real>(
     ctx: &Ctx<'_>,
     grad: &Tensor,
     targets: &[usize],
@@ -182,22 +182,16 @@ fn send_back<T: Summed<Wide: Real>>(
     let values = grad.values::<T>()?;
     let mut counts = vec![0_usize; grad.shape()[0]];
     ids.iter().for_each(|&id| counts[id] += 1);
-    let scales: Vec<T::Wide> = counts.iter().map(|&count| T::Wide::from_f64(1.0 / norm.divisor(count))).collect();
-    let mut wide = Tensor::zeros::<T::Wide>(shape)?;
+    let scales: Vec<T> = counts.iter().map(|&count| T::from_f64(1.0 / norm.divisor(count))).collect();
+    let mut sums = Tensor::zeros::<T>(shape)?;
     let cost = 4.0 + (width * size_of::<T>()) as f32 / 8.0;
-    rows::combine(ctx.pool(), cost, wide.values_mut::<T::Wide>()?, width, targets, |row, i| {
+    rows::combine(ctx.pool(), cost, sums.values_mut::<T>()?, width, targets, |row, i| {
         let (scale, source) = (scales[ids[i]], &values[ids[i] * width..][..width]);
-        for (to, from) in row.iter_mut().zip(source) {
-            *to = Number::add(*to, Number::mul(from.widen(), scale));
+        for (to, &from) in row.iter_mut().zip(source) {
+            *to = Number::add(*to, Number::mul(from, scale));
         }
     });
-    if T::DTYPE == <T::Wide as Element>::DTYPE {
-        return Ok(wide);
-    }
-    let mut output = Tensor::scratch::<T>(wide.shape())?;
-    let sums = wide.values::<T::Wide>()?;
-    output.values_mut::<T>()?.iter_mut().zip(sums).for_each(|(to, &sum)| *to = T::narrow(sum));
-    Ok(output)
+    Ok(sums)
 }
 
 /// Row numbers as a vector of an index type.

@@ -2,7 +2,7 @@
 
 use super::gather_nd::gather_nd;
 use super::nodes;
-use super::scatter_nd::{Apply, Combine, Targets, add_rule, apply_of, ignores_bad_indices, scatter_nd};
+use super::scatter_nd::{Apply, Combine, Targets, add_rule, combining, ignores_bad_indices, scatter_nd};
 use graph::{Node, Output};
 use op::shapes::unchanged;
 use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, grads, many, outputs};
@@ -96,11 +96,12 @@ fn extreme_rule(op: &Node, dy: &Output) -> Result<Grads> {
 
 fn kernel(setup: &Setup<'_>, combine: Combine) -> Result<Kernel> {
     let ignore = ignores_bad_indices(setup)?;
-    let apply = apply_of(setup, combine, setup.dtype("T")?)?;
-    Ok(many(move |ctx, mut inputs| {
-        let (tensor, indices, updates) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
-        Ok(outputs![run(ctx, tensor, &indices, &updates, ignore, apply)?])
-    }))
+    combining(setup, combine, |apply| {
+        many(move |ctx, mut inputs| {
+            let (tensor, indices, updates) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
+            Ok(outputs![run(ctx, tensor, &indices, &updates, ignore, apply)?])
+        })
+    })
 }
 
 fn run(

@@ -4,11 +4,12 @@ use super::index::{from_places, integer, largest, product};
 use super::nodes;
 use super::order::compare;
 use super::scatter_nd::scatter_nd;
+use super::units::Unit;
 use graph::{AttrValue, Node, Output};
 use math::parallel::split_rows_mut;
 use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{DType, Element, PartialShape, Shape, Tensor};
+use tensor::{DType, Element, PartialShape, Shape, Tensor, bf16, f16};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -77,7 +78,7 @@ fn top_k_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         None => None,
     };
     let index_type = setup.output_types()[1];
-    let kernel = for_reals!(setup, setup.dtype("T")?, T => Ok(many(move |ctx, mut inputs| {
+    let kernel = many(move |ctx, mut inputs| {
         let input = inputs.tensor(0)?;
         let k = match k {
             Some(k) => k,
@@ -86,12 +87,12 @@ fn top_k_kernel(setup: &Setup<'_>) -> Result<Kernel> {
                 integer(&k, || invalid!("k must be scalar, got shape {}", k.shape()))?
             }
         };
-        run::<T>(ctx, &input, k, index_type)
-    })));
-    Ok(kernel?.heavy())
+        run(ctx, &input, k, index_type)
+    });
+    Ok(kernel.heavy())
 }
 
-fn run<T: Element + PartialOrd>(ctx: &Ctx<'_>, input: &Tensor, k: i64, index_type: DType) -> Result<Outputs> {
+fn run(ctx: &Ctx<'_>, input: &Tensor, k: i64, index_type: DType) -> Result<Outputs> {
     let Ok(k) = usize::try_from(k) else { return Err(invalid!("Need k >= 0, got {k}")) };
     let Some((&width, batch)) = input.shape().split_last() else {
         return Err(invalid!("input must be >= 1-D, got shape {}", input.shape()));
@@ -106,8 +107,39 @@ fn run<T: Element + PartialOrd>(ctx: &Ctx<'_>, input: &Tensor, k: i64, index_typ
         }
     }
     let shape: Shape = batch.iter().copied().chain([k]).collect();
-    let values = input.values::<T>()?;
-    let mut places = vec![0_usize; shape.elements()];
+    let places = best_places(ctx, input, width, k, shape.elements())?;
+    let mut top = Tensor::scratch_of(input.dtype(), &shape)?;
+    for_units!(input.dtype(), E => pick(E::of(input)?, &places, (width, k), E::of_mut(&mut top)?));
+    let indices = from_places(&places, shape, index_type)?;
+    Ok(outputs![top, indices])
+}
+
+/// Narrow numbers are compared as wider ones: the order is the same.
+fn best_places(ctx: &Ctx<'_>, input: &Tensor, width: usize, k: usize, count: usize) -> Result<Vec<usize>> {
+    match input.dtype() {
+        DType::F32 => Ok(row_places(ctx, input.values::<f32>()?, width, k, count)),
+        DType::F64 => Ok(row_places(ctx, input.values::<f64>()?, width, k, count)),
+        DType::U64 => Ok(row_places(ctx, input.values::<u64>()?, width, k, count)),
+        DType::F16 => {
+            let wide: Vec<f32> = input.values::<f16>()?.iter().map(|value| value.to_f32()).collect();
+            Ok(row_places(ctx, &wide, width, k, count))
+        }
+        DType::BF16 => {
+            let wide: Vec<f32> = input.values::<bf16>()?.iter().map(|value| value.to_f32()).collect();
+            Ok(row_places(ctx, &wide, width, k, count))
+        }
+        _ => Ok(row_places(ctx, &op::shapes::integers(input)?, width, k, count)),
+    }
+}
+
+fn row_places<T: Element + PartialOrd>(
+    ctx: &Ctx<'_>,
+    values: &[T],
+    width: usize,
+    k: usize,
+    count: usize,
+) -> Vec<usize> {
+    let mut places = vec![0_usize; count];
     if k > 0 {
         let cost = width as f32 * 2.0 + k as f32 * 20.0;
         split_rows_mut(ctx.pool(), cost, &mut places, k, |first, part| {
@@ -118,13 +150,14 @@ fn run<T: Element + PartialOrd>(ctx: &Ctx<'_>, input: &Tensor, k: i64, index_typ
             }
         });
     }
-    let mut top = Tensor::scratch::<T>(&shape)?;
-    let found = top.values_mut::<T>()?.chunks_exact_mut(k.max(1)).zip(places.chunks_exact(k.max(1)));
-    for (row, (found, places)) in found.enumerate() {
-        found.iter_mut().zip(places).for_each(|(value, &place)| *value = values[row * width + place]);
+    places
+}
+
+fn pick<E: Unit>(values: &[E], places: &[usize], (width, k): (usize, usize), top: &mut [E]) {
+    let rows = top.chunks_exact_mut(k.max(1)).zip(places.chunks_exact(k.max(1)));
+    for (row, (top, places)) in rows.enumerate() {
+        top.iter_mut().zip(places).for_each(|(top, &place)| *top = values[row * width + place].clone());
     }
-    let indices = from_places(&places, shape, index_type)?;
-    Ok(outputs![top, indices])
 }
 
 /// The `k` best of a row, in order. Candidates are kept in a list a few times as long, which is cut whenever it is full:

@@ -5,11 +5,11 @@ use super::index::{integer, place, product, shape_of};
 use super::nodes;
 use super::numbers::Bounded;
 use graph::{Node, Output};
-use math::function::Number;
+use math::function::{Number, Ordered};
 use math::rows;
 use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{DType, Element, PartialShape, Tensor};
+use tensor::{Complex32, Complex64, DType, Element, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -118,19 +118,21 @@ fn prod_rule(op: &Node, dy: &Output) -> Result<Grads> {
 }
 
 fn sum_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_numbers!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::ZERO, T::add)))
+    for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(kernel::<T>(T::ZERO, T::add)))
 }
 
 fn prod_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_numbers!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::ONE, T::mul)))
+    for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(kernel::<T>(T::ONE, T::mul)))
 }
 
 fn max_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_reals!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::LOW, math::function::Ordered::larger)))
+    let dtype = setup.dtype("T")?;
+    for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>(T::ends(dtype).0, Ordered::larger)))
 }
 
 fn min_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_reals!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::HIGH, math::function::Ordered::smaller)))
+    let dtype = setup.dtype("T")?;
+    for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>(T::ends(dtype).1, Ordered::smaller)))
 }
 
 fn kernel<T: Element>(start: T, combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static) -> Kernel {

@@ -141,10 +141,7 @@ impl TensorArray {
     /// Adds to what is known of the shape of all elements.
     pub fn merge_element_shape(&self, shape: &PartialShape) -> Result<()> {
         let mut state = self.state.lock();
-        state.element_shape = state
-            .element_shape
-            .merge(shape)
-            .map_err(|_| invalid!("Incompatible shapes during merge: {} vs. {shape}", state.element_shape))?;
+        state.element_shape = super::tensor_list::merged(&state.element_shape, shape)?;
         Ok(())
     }
 

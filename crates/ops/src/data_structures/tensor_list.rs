@@ -118,7 +118,10 @@ impl TensorList {
 
 /// What both shapes tell; TensorFlow's words if they disagree.
 pub(crate) fn merged(a: &PartialShape, b: &PartialShape) -> Result<PartialShape> {
-    a.merge(b).map_err(|_| invalid!("Incompatible shapes during merge: {a} vs. {b}"))
+    a.merge(b).map_err(|_| match (a.rank(), b.rank()) {
+        (Some(x), Some(y)) if x != y => invalid!("Incompatible ranks during merge: {x} vs. {y}"),
+        _ => invalid!("Incompatible shapes during merge: {a} vs. {b}"),
+    })
 }
 
 fn varint(rest: &mut &[u8]) -> Option<u64> {

@@ -42,6 +42,9 @@ fn add_n_rule(op: &Node, dy: &Output) -> Result<Grads> {
 
 fn add_n_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (name, op) = (setup.name().to_string(), setup.def().op.clone());
+    if setup.dtype("T")? == tensor::DType::VARIANT {
+        return Ok(many(|ctx, mut inputs| Ok(outputs![sum_of_variants(ctx, inputs.tensors_from(0)?)?])));
+    }
     for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => {
         let (name, op) = (name.clone(), op.clone());
         Ok(many(move |ctx, mut inputs| {
@@ -62,6 +65,16 @@ fn check_shapes(tensors: &[Tensor], name: &str, op: &str) -> Result<()> {
             other.shape()
         )),
     }
+}
+
+/// Variants know themselves how to add.
+fn sum_of_variants(ctx: &Ctx<'_>, tensors: Vec<Tensor>) -> Result<Tensor> {
+    if tensors.iter().any(|tensor| tensor.shape().rank() != 0) {
+        return Err(invalid!("AddN of non-scalar Tensor with dtype=DT_VARIANT is not supported."));
+    }
+    let mut tensors = tensors.into_iter();
+    let first = tensors.next().ok_or_else(|| internal!("a sum of no tensors"))?;
+    tensors.try_fold(first, |sum, tensor| crate::data_structures::arithmetic::add(ctx, sum, &tensor))
 }
 
 /// Adds all into one that nobody else holds, if there is one.

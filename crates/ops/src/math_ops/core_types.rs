@@ -34,7 +34,7 @@ macro_rules! for_core_to {
 }
 
 /// The kernel that `make` has for the type of the node, or for a wider one it has, with conversions.
-pub(super) fn through(
+pub(crate) fn through(
     setup: &Setup<'_>,
     available: &[DType],
     converts_back: bool,

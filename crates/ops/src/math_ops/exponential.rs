@@ -9,7 +9,7 @@ use graph::{Node, Output};
 use math::elementwise::cost;
 use math::function::{Number, Real};
 use math::lanes::Pairs;
-use op::shapes::{broadcast, merged, unchanged};
+use op::shapes::{broadcast, unchanged};
 use op::{Grad, Grads, Kernel, Op, Setup, grads};
 use status::Result;
 use tensor::{Complex32, Complex64};
@@ -47,7 +47,7 @@ pub(crate) const OPS: &[Op] = &[
     },
     Op {
         def: "SigmoidGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
-        shape: merged,
+        shape: unchanged,
         grad: Grad::Rule(sigmoid_grad_rule),
         kernel: sigmoid_grad_kernel,
     },
@@ -59,7 +59,7 @@ pub(crate) const OPS: &[Op] = &[
     },
     Op {
         def: "TanhGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
-        shape: merged,
+        shape: unchanged,
         grad: Grad::Rule(tanh_grad_rule),
         kernel: tanh_grad_kernel,
     },

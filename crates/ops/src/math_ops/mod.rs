@@ -5,7 +5,7 @@ mod analytic;
 #[macro_use]
 mod builders;
 #[macro_use]
-mod core_types;
+pub(crate) mod core_types;
 
 pub mod add_n;
 pub mod arg;

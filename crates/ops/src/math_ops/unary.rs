@@ -5,7 +5,7 @@ use super::kernels::{mapping, mapping_by, pairing_alike};
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
 use math::lanes::{Map, Pairs};
-use op::shapes::{merged, unchanged};
+use op::shapes::unchanged;
 use op::{Grad, Grads, Kernel, Op, Setup, grads};
 use status::Result;
 use tensor::{Complex32, Complex64};
@@ -59,13 +59,13 @@ pub(crate) const OPS: &[Op] = &[
     },
     Op {
         def: "ReciprocalGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
-        shape: merged,
+        shape: unchanged,
         grad: Grad::Rule(reciprocal_grad_rule),
         kernel: reciprocal_grad_kernel,
     },
     Op {
         def: "InvGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
-        shape: merged,
+        shape: unchanged,
         grad: Grad::Rule(reciprocal_grad_rule),
         kernel: reciprocal_grad_kernel,
     },
@@ -77,7 +77,7 @@ pub(crate) const OPS: &[Op] = &[
     },
     Op {
         def: "SqrtGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
-        shape: merged,
+        shape: unchanged,
         grad: Grad::Rule(sqrt_grad_rule),
         kernel: sqrt_grad_kernel,
     },
@@ -89,7 +89,7 @@ pub(crate) const OPS: &[Op] = &[
     },
     Op {
         def: "RsqrtGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
-        shape: merged,
+        shape: unchanged,
         grad: Grad::Rule(rsqrt_grad_rule),
         kernel: rsqrt_grad_kernel,
     },

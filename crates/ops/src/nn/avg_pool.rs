@@ -1,13 +1,14 @@
 //! The mean of each window of an image, and its derivative.
 
+use super::conv::made_shape;
 use super::pool::{Pooling, static_shape};
 use super::rules::{copied, shape_of};
 use graph::{Node, Output};
 use math::pooling::Averaged;
-use op::shapes::{integers, shape_from_input};
+use op::shapes::shape_from_input;
 use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, binary, grads, unary};
 use status::{Result, invalid};
-use tensor::{Element, PartialShape, Shape, Tensor};
+use tensor::{Element, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -87,7 +88,7 @@ pub(super) fn run_grad<T: Element + Averaged>(
     sizes: &Tensor,
     grad: Tensor,
 ) -> Result<Tensor> {
-    let dims = Shape::checked(&integers(sizes)?)?;
+    let dims = made_shape(sizes)?;
     let shape = pooling.backward_shape(&dims, &[("grad", grad.shape())])?;
     let grad = pooling.channels_last::<T>(ctx, grad)?;
     pooling.run::<T>(ctx, &dims, |out| {

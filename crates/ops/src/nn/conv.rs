@@ -4,7 +4,7 @@ use super::convolved::Convolved;
 use super::geometry::{Geometry, Images};
 use math::conv::ConvShape;
 use math::gemm::Epilogue;
-use op::shapes::shape_from_input;
+use op::shapes::{integers, shape_from_input};
 use op::{Ctx, ShapeQuery};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
@@ -109,6 +109,15 @@ fn check_grad_size(label: &str, geometry: &Geometry, shape: &ConvShape, found: [
         shape.stride[i],
         shape.dilation[i]
     ))
+}
+
+/// The shape that a vector of sizes means.
+pub(crate) fn made_shape(sizes: &Tensor) -> Result<Shape> {
+    let dims = integers(sizes)?;
+    match dims.iter().find(|&&dim| dim < 0) {
+        Some(negative) => Err(invalid!("Dimension {negative} must be >= 0")),
+        None => Shape::checked(&dims),
+    }
 }
 
 /// The convolution of two tensors.

@@ -1,6 +1,6 @@
 //! Convolution over images and its derivatives.
 
-use super::conv::{run_forward, run_grad_filter, run_grad_input, static_forward, static_sizes};
+use super::conv::{made_shape, run_forward, run_grad_filter, run_grad_input, static_forward, static_sizes};
 use super::geometry::Geometry;
 use super::rules::{copied, shape_of};
 use graph::{Node, OpBuilder, Output};
@@ -127,7 +127,7 @@ fn backprop_filter_kernel(setup: &Setup<'_>) -> Result<Kernel> {
                 sizes.shape().rank()
             ));
         }
-        let filter = Shape::checked(&integers(&sizes)?)?;
+        let filter = made_shape(&sizes)?;
         let label = "Conv2DCustomBackpropFilter";
         Ok(outputs![run_grad_filter::<T>(ctx, label, &geometry, input, &filter, grad)?])
     })
@@ -153,7 +153,7 @@ fn input_shape(geometry: &Geometry, sizes: &Tensor, filter: &Shape, grad: &Shape
             dims.insert(geometry.layout.channel_axis(), filter.get(2).map_or(0, |&depth| depth as i64));
             Shape::checked(&dims)
         }
-        [_, _, _, _] => Shape::checked(&integers(sizes)?),
+        [_, _, _, _] => made_shape(sizes),
         _ => Err(invalid!(
             "Conv2DBackpropInput requires input_sizes to contain 4 values or 2 values, but got: {}",
             sizes.elements()

@@ -1,11 +1,11 @@
 //! Convolution over volumes and its derivatives.
 
-use super::conv::{run_forward, run_grad_filter, run_grad_input, static_forward, static_sizes};
+use super::conv::{made_shape, run_forward, run_grad_filter, run_grad_input, static_forward, static_sizes};
 use super::geometry::Geometry;
 use super::rules::{copied, shape_of};
 use graph::{Node, OpBuilder, Output};
 use math::gemm::Epilogue;
-use op::shapes::{integers, unchanged};
+use op::shapes::unchanged;
 use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, binary, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
@@ -152,7 +152,7 @@ fn backprop_filter_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 fn wanted_shape(like: &Tensor, by_sizes: bool) -> Result<Shape> {
     match (by_sizes, like.shape().rank()) {
         (false, _) => Ok(like.shape().clone()),
-        (true, 1) => Shape::checked(&integers(like)?),
+        (true, 1) => made_shape(like),
         (true, _) => Err(invalid!("shape must be a vector of {{int32,int64}}, got shape {}", like.shape())),
     }
 }

@@ -1,12 +1,11 @@
 //! Convolution over images with filters of their own for every channel, and its derivatives.
 
-use super::conv::{static_sizes, window};
+use super::conv::{made_shape, static_sizes, window};
 use super::convolved::Depthwise;
 use super::geometry::{Geometry, Images, Layout};
 use super::rules::{copied, shape_of};
 use graph::{Node, OpBuilder, Output};
 use math::conv::ConvShape;
-use op::shapes::integers;
 use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, binary, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
@@ -212,7 +211,7 @@ fn wanted_shape(what: &str, sizes: &Tensor) -> Result<Shape> {
     if sizes.shape().rank() != 1 {
         return Err(invalid!("{what} input must be 1-dim, not {}", sizes.shape().rank()));
     }
-    Shape::checked(&integers(sizes)?)
+    made_shape(sizes)
 }
 
 fn backward_shape(label: &str, geometry: &Geometry, input: &Shape, filter: &Shape, grad: &Shape) -> Result<ConvShape> {

@@ -305,12 +305,8 @@ fn run_max_grad<T: Pooled>(mut inputs: Inputs, overlapping: bool) -> Result<Outp
         let (d, point) = (i % dims[3], i / dims[3]);
         let (b, r, c) = (point / pooled[2] / pooled[1], point / pooled[2] % pooled[1], point % pooled[2]);
         let (ys, xs) = (window(&rows, r, overlapping, dims[1])?, window(&cols, c, overlapping, dims[2])?);
-        let places = ys.flat_map(|y| {
-            xs.clone().map({
-                let dims = &dims;
-                move |x| (b * dims[1] + y) * dims[2] + x
-            })
-        });
+        let (height, width) = (dims[1], dims[2]);
+        let places = ys.flat_map(|y| xs.clone().map(move |x| (b * height + y) * width + x));
         let mut best: Option<usize> = None;
         for place in places.map(|place| place * dims[3] + d) {
             if best.is_none_or(|best| values[best] < values[place]) {
@@ -353,12 +349,8 @@ fn run_avg_grad<T: Pooled>(mut inputs: Inputs, overlapping: bool) -> Result<Outp
         let (b, r, c) = (point / out_cols / out_rows, point / out_cols % out_rows, point % out_cols);
         let (ys, xs) = (window(&rows, r, overlapping, dims[1])?, window(&cols, c, overlapping, dims[2])?);
         let count = (ys.clone().count() * xs.clone().count()) as f64;
-        for place in ys.flat_map(|y| {
-            xs.clone().map({
-                let dims = &dims;
-                move |x| (b * dims[1] + y) * dims[2] + x
-            })
-        }) {
+        let (height, width) = (dims[1], dims[2]);
+        for place in ys.flat_map(|y| xs.clone().map(move |x| (b * height + y) * width + x)) {
             let totals = &mut totals[place * depth..][..depth];
             totals.iter_mut().zip(grads).for_each(|(total, grad)| *total += grad.to_f64() / count);
         }

@@ -191,10 +191,17 @@ impl Geometry {
         let rank = spatial + 2;
         let (strides, dilations) = (attrs.integers("strides")?, attrs.integers("dilations")?);
         if dilations.len() != rank {
-            return Err(invalid!("Sliding window dilations field must specify {rank} dimensions"));
+            return Err(invalid!(
+                "Conv{spatial}D requires the dilation attribute to contain {rank} values, but got: {}",
+                dilations.len()
+            ));
         }
         if strides.len() != rank {
-            return Err(invalid!("Sliding window strides field must specify {rank} dimensions"));
+            return Err(invalid!(
+                "Conv{spatial}D on data format {} requires the stride attribute to contain {rank} values, but got: {}",
+                attrs.text("data_format"),
+                strides.len()
+            ));
         }
         let outer = |values: &[i64]| values[0] == 1 && values[layout.channel_axis()] == 1;
         if !outer(&strides) {
@@ -203,11 +210,8 @@ impl Geometry {
             ));
         }
         let strides = layout.spatial_of(&strides, 1);
-        if strides.iter().any(|&stride| stride <= 0) {
-            return Err(match spatial {
-                2 => invalid!("Row and column strides should be larger than 0."),
-                _ => invalid!("Spatial strides should be larger than 0."),
-            });
+        if let Some(stride) = strides.iter().find(|&&stride| stride <= 0) {
+            return Err(invalid!("Stride must be > 0, but got {stride}"));
         }
         if !outer(&dilations) {
             return Err(unimplemented_op!(
@@ -215,8 +219,8 @@ impl Geometry {
             ));
         }
         let dilations = layout.spatial_of(&dilations, 1);
-        if dilations.iter().any(|&dilation| dilation <= 0) {
-            return Err(invalid!("Dilated rates should be larger than 0."));
+        if let Some(dilation) = dilations.iter().find(|&&dilation| dilation <= 0) {
+            return Err(invalid!("Dilation rate must be >= 1, but got {dilation}"));
         }
         Ok(Geometry {
             layout,

@@ -1,11 +1,14 @@
 //! Neural networks: activations, losses, normalisation, convolutions, pooling.
 
+pub(crate) use rules::{copied, image_size_of, shape_of};
+
 use op::Op;
 
 pub mod avg_pool;
 pub mod batch_norm;
 pub mod batch_norm_grad;
 pub mod bias;
+pub mod block_lstm;
 mod conv;
 pub mod conv2d;
 pub mod conv3d;
@@ -20,9 +23,13 @@ pub mod fractional_pool;
 pub mod fused_conv;
 mod geometry;
 pub mod global_norm;
+pub mod gru_cell;
 pub mod l2_loss;
 mod loops;
 pub mod lrn;
+mod lstm;
+pub mod lstm_cell;
+mod lstm_tensors;
 pub mod max_pool;
 pub mod max_pool_argmax;
 pub mod max_pool_grad;
@@ -40,6 +47,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     batch_norm::OPS,
     batch_norm_grad::OPS,
     bias::OPS,
+    block_lstm::OPS,
     conv2d::OPS,
     conv3d::OPS,
     cross_entropy::OPS,
@@ -51,8 +59,10 @@ pub(crate) const TABLES: &[&[Op]] = &[
     fractional_pool::OPS,
     fused_conv::OPS,
     global_norm::OPS,
+    gru_cell::OPS,
     l2_loss::OPS,
     lrn::OPS,
+    lstm_cell::OPS,
     max_pool::OPS,
     max_pool_argmax::OPS,
     max_pool_grad::OPS,

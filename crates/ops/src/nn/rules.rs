@@ -26,6 +26,14 @@ pub(crate) fn shape_of(x: &Output) -> Output {
     apply("Shape", x)
 }
 
+/// Height and width of a batch of images, as int32.
+pub(crate) fn image_size_of(images: &Output) -> Output {
+    let vector = |values: &[i32]| constant(images.scope(), Tensor::vector(values));
+    let shape = shape_of(images);
+    let builder = images.scope().op("StridedSlice").input(&shape);
+    builder.input(&vector(&[1])).input(&vector(&[3])).input(&vector(&[1])).output()
+}
+
 /// A new axis of size 1 at the end.
 pub(crate) fn expand_last(x: &Output) -> Output {
     let axis = constant(x.scope(), Tensor::scalar(-1i32));

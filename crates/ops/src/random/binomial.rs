@@ -107,7 +107,8 @@ impl Ask {
     }
 }
 
-fn broadcast_shape(a: &Shape, b: &Shape, rank: usize) -> Shape {
+/// The shape two shapes that can be broadcast make.
+pub(crate) fn broadcast_shape(a: &Shape, b: &Shape, rank: usize) -> Shape {
     let at = |shape: &Shape, axis: usize| (axis + shape.rank()).checked_sub(rank).map_or(1, |place| shape[place]);
     (0..rank).map(|axis| if at(a, axis) == 1 { at(b, axis) } else { at(a, axis) }).collect()
 }

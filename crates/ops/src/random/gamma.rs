@@ -13,21 +13,21 @@ pub(crate) const OPS: &[Op] = &[
         def: "RandomGamma(shape: S, alpha: T) -> output: T; seed: int = 0; seed2: int = 0; S: {int32, int64}; T: \
               {half, float, double}; stateful",
         shape: appended_shape,
-        grad: Grad::Unknown,
+        grad: Grad::Rule(super::gamma_grad::rule),
         kernel: gamma_kernel,
     },
     Op {
         def: "StatelessRandomGammaV2(shape: T, seed: Tseed, alpha: dtype) -> output: dtype; dtype: {half, float, \
               double}; T: {int32, int64}; Tseed: {int32, int64} = int64",
         shape: super::draw::from_shape,
-        grad: Grad::Unknown,
+        grad: Grad::Rule(super::gamma_grad::stateless_rule),
         kernel: stateless_kernel,
     },
     Op {
         def: "StatelessRandomGammaV3(shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype) -> \
               output: dtype; dtype: {half, float, double}; shape_dtype: {int32, int64} = int32",
         shape: super::draw::from_shape,
-        grad: Grad::Unknown,
+        grad: Grad::Rule(super::gamma_grad::keyed_rule),
         kernel: keyed_kernel,
     },
 ];

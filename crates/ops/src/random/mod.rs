@@ -7,6 +7,7 @@ pub mod bounded_normal;
 pub mod candidates;
 pub mod draw;
 pub mod gamma;
+pub mod gamma_grad;
 pub mod generator;
 pub mod keyed;
 pub mod multinomial;
@@ -25,6 +26,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     candidates::OPS,
     draw::OPS,
     gamma::OPS,
+    gamma_grad::OPS,
     generator::OPS,
     keyed::OPS,
     multinomial::OPS,

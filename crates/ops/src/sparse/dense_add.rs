@@ -6,14 +6,14 @@ use graph::{Node, Output};
 use math::function::Number;
 use op::{Grad, Grads, Inputs, NoGradient, Op, Outputs, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{Element, PartialShape, Tensor};
+use tensor::{Complex32, Complex64, Element, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[Op {
     def: "SparseTensorDenseAdd(a_indices: Tindices, a_values: T, a_shape: Tindices, b: T) -> output: T; T: numbertype; \
           Tindices: {int32, int64}",
     shape: sum_shape,
     grad: Grad::Rule(rule),
-    kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => Ok(many(|_, inputs| run::<T>(inputs)))),
+    kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(many(|_, inputs| run::<T>(inputs)))),
 }];
 
 /// A sparse tensor, given as indices, values and shape, added to `b`.

@@ -15,7 +15,7 @@ macro_rules! row {
             def: concat!($name, "(sp_indices: int64, sp_values: T, sp_shape: int64, dense: T) -> output: T; T: numbertype"),
             shape: cwise_shape,
             grad: $grad,
-            kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(kernel::<T>($division, T::$combine))),
+            kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>($division, T::$combine))),
         }
     };
 }

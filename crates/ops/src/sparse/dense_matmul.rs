@@ -4,11 +4,10 @@ use crate::array::gather::{gather, gather_along};
 use crate::array::nodes;
 use crate::array::numbers::Summed;
 use graph::{Node, Output};
-use math::function::Number;
 use math::rows;
 use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{Complex32, Complex64, Element, PartialShape, Shape, Tensor, bf16, f16};
+use tensor::{Complex32, Complex64, PartialShape, Shape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[Op {
     def: "SparseTensorDenseMatMul(a_indices: Tindices, a_values: T, a_shape: int64, b: T) -> product: T; T: type; \
@@ -54,7 +53,7 @@ fn rule(op: &Node, dy: &Output) -> Result<Grads> {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (adjoint_a, adjoint_b) = (setup.bool("adjoint_a")?, setup.bool("adjoint_b")?);
-    let kernel = for_types!(setup, setup.dtype("T")?, [f32, f64, i32, i64, f16, bf16, Complex32, Complex64], T => {
+    let kernel = for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => {
         Ok(many(move |ctx, inputs| run::<T>(ctx, inputs, adjoint_a, adjoint_b)))
     });
     Ok(kernel?.heavy())
@@ -76,7 +75,7 @@ fn run<T: Summed>(ctx: &Ctx<'_>, mut inputs: Inputs, adjoint_a: bool, adjoint_b:
         ));
     }
     let product = Shape::checked(&[rows, width as i64])?;
-    let mut sums = Tensor::zeros::<T::Wide>(product)?;
+    let mut sums = Tensor::zeros::<T>(product)?;
     if sums.elements() > 0 {
         let (targets, sources) = checked_places(&indices, adjoint_a, rows as usize, depth)?;
         let adjoint = adjoint_b.then(|| adjoint::<T>(b.values::<T>().unwrap_or_default(), b_rows, b_cols));
@@ -86,14 +85,14 @@ fn run<T: Summed>(ctx: &Ctx<'_>, mut inputs: Inputs, adjoint_a: bool, adjoint_b:
         };
         let factors = values.values::<T>()?;
         let cost = 4.0 + width as f32 * 0.3;
-        rows::combine(ctx.pool(), cost, sums.values_mut::<T::Wide>()?, width, &targets, |row, i| {
-            let factor = if adjoint_a { factors[i].conjugate() } else { factors[i] }.widen();
-            for (sum, value) in row.iter_mut().zip(&table[sources[i] * width..][..width]) {
-                *sum = sum.add(value.widen().mul(factor));
+        rows::combine(ctx.pool(), cost, sums.values_mut::<T>()?, width, &targets, |row, i| {
+            let factor = if adjoint_a { factors[i].conjugate() } else { factors[i] };
+            for (sum, &value) in row.iter_mut().zip(&table[sources[i] * width..][..width]) {
+                *sum = sum.add(value.mul(factor));
             }
         });
     }
-    Ok(outputs![narrowed::<T>(sums)?])
+    Ok(outputs![sums])
 }
 
 fn check(indices: &Tensor, values: &Tensor, shape: &Tensor, b: &Tensor) -> Result<[i64; 2]> {
@@ -141,15 +140,4 @@ fn checked_places(indices: &Tensor, adjoint: bool, rows: usize, depth: usize) ->
 
 fn adjoint<T: Summed>(values: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..cols).flat_map(|col| (0..rows).map(move |row| values[row * cols + col].conjugate())).collect()
-}
-
-/// Sums in the type that was asked for.
-fn narrowed<T: Summed>(sums: Tensor) -> Result<Tensor> {
-    if T::DTYPE == <T::Wide as Element>::DTYPE {
-        return Ok(sums);
-    }
-    let mut output = Tensor::scratch::<T>(sums.shape())?;
-    let wide = sums.values::<T::Wide>()?;
-    output.values_mut::<T>()?.iter_mut().zip(wide).for_each(|(to, &sum)| *to = T::narrow(sum));
-    Ok(output)
 }

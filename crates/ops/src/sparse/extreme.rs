@@ -14,14 +14,14 @@ pub(crate) const OPS: &[Op] = &[
               b_shape: int64) -> output_indices: int64, output_values: T; T: realnumbertype",
         shape: extreme_shape,
         grad: Grad::Unknown,
-        kernel: |setup| for_reals!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::larger))),
+        kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u32, u64], T => Ok(kernel::<T>(T::larger))),
     },
     Op {
         def: "SparseSparseMinimum(a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, \
               b_shape: int64) -> output_indices: int64, output_values: T; T: numbertype",
         shape: extreme_shape,
         grad: Grad::Unknown,
-        kernel: |setup: &Setup<'_>| for_reals!(setup, setup.dtype("T")?, T => Ok(kernel::<T>(T::smaller))),
+        kernel: |setup: &Setup<'_>| for_core!(setup, [f32, f64, i32, i64, u32, u64], T => Ok(kernel::<T>(T::smaller))),
     },
 ];
 

@@ -6,7 +6,7 @@ use graph::{Node, Output};
 use math::function::Number;
 use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{Element, PartialShape, Shape, Tensor};
+use tensor::{Complex32, Complex64, Element, PartialShape, Shape, Tensor};
 
 macro_rules! grad_row {
     ($name:literal) => {
@@ -14,7 +14,7 @@ macro_rules! grad_row {
             def: concat!($name, "(reverse_index_map: int64, grad_values: T) -> d_values: T, d_default_value: T; T: type"),
             shape: grad_shape,
             grad: Grad::Unknown,
-            kernel: |setup| for_numbers!(setup, setup.dtype("T")?, T => Ok(many(|_, inputs| run_grad::<T>(inputs)))),
+            kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(many(|_, inputs| run_grad::<T>(inputs)))),
         }
     };
 }

@@ -8,15 +8,15 @@ use math::function::{Number, Ordered};
 use op::shapes::unknown;
 use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{DType, Element, PartialShape, Shape, Tensor};
+use tensor::{Complex32, Complex64, DType, Element, PartialShape, Shape, Tensor};
 
 macro_rules! row {
-    ($def:literal, $shape:expr, $grad:expr, $types:ident, $combine:path) => {
+    ($def:literal, $shape:expr, $grad:expr, [$($rust:ty),*], $combine:path) => {
         Op {
             def: $def,
             shape: $shape,
             grad: $grad,
-            kernel: |setup| $types!(setup, setup.dtype("T")?, T => kernel::<T>(setup, $combine)),
+            kernel: |setup| for_core!(setup, [$($rust),*], T => kernel::<T>(setup, $combine)),
         }
     };
 }
@@ -27,7 +27,7 @@ pub(crate) const OPS: &[Op] = &[
          keep_dims: bool = false; T: numbertype",
         unknown,
         Grad::Rule(sum_rule),
-        for_numbers,
+        [f32, f64, i32, i64, Complex32, Complex64],
         Number::add
     ),
     row!(
@@ -35,7 +35,7 @@ pub(crate) const OPS: &[Op] = &[
          keep_dims: bool = false; T: realnumbertype",
         unknown,
         Grad::Unknown,
-        for_reals,
+        [f32, f64, i32, i64, u64],
         Ordered::larger
     ),
     row!(
@@ -43,7 +43,7 @@ pub(crate) const OPS: &[Op] = &[
          output_indices: int64, output_values: T, output_shape: int64; keep_dims: bool = false; T: numbertype",
         sparse_shape,
         Grad::Unknown,
-        for_numbers,
+        [f32, f64, i32, i64, u32, u64, Complex32, Complex64],
         Number::add
     ),
     row!(
@@ -51,7 +51,7 @@ pub(crate) const OPS: &[Op] = &[
          output_indices: int64, output_values: T, output_shape: int64; keep_dims: bool = false; T: realnumbertype",
         sparse_shape,
         Grad::Unknown,
-        for_reals,
+        [f32, f64, i32, i64, u32, u64],
         Ordered::larger
     ),
 ];

@@ -5,12 +5,11 @@ use super::dense_cwise::sparse_dense_values_add;
 use super::reduce::sparse_reduce_sum;
 use crate::array::index::joined;
 use crate::array::nodes;
-use crate::array::numbers::Summed;
 use graph::{Node, Output};
 use math::function::{Number, Ordered, Real};
 use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{PartialShape, Tensor, f16};
+use tensor::{Element, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[Op {
     def: "SparseSoftmax(sp_indices: int64, sp_values: T, sp_shape: int64) -> output: T; T: {half, float, double}",
@@ -38,10 +37,10 @@ fn rule(op: &Node, dy: &Output) -> Result<Grads> {
 }
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_types!(setup, setup.dtype("T")?, [f32, f64, f16], T => Ok(many(|_, inputs| run::<T>(inputs))))
+    for_core!(setup, [f32, f64], T => Ok(many(|_, inputs| run::<T>(inputs))))
 }
 
-fn run<T: Summed<Wide: Real>>(mut inputs: Inputs) -> Result<Outputs> {
+fn run<T: Element + Real>(mut inputs: Inputs) -> Result<Outputs> {
     let (indices, values, shape) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
     if indices.shape().rank() != 2 {
         return Err(invalid!("Input sp_indices should be a matrix but received shape: {}", indices.shape()));
@@ -62,13 +61,13 @@ fn run<T: Summed<Wide: Real>>(mut inputs: Inputs) -> Result<Outputs> {
     let order = sorted_order(coo.count(), |number| coo.index(number));
     let row = |number: usize| &coo.index(number)[..coo.rank() - 1];
     let values = values.values::<T>()?;
-    let mut sorted: Vec<T::Wide> = order.iter().map(|&number| values[number].widen()).collect();
+    let mut sorted: Vec<T> = order.iter().map(|&number| values[number]).collect();
     let mut start = 0;
     for group in order.chunk_by(|&a, &b| row(a) == row(b)) {
         normalize(&mut sorted[start..start + group.len()]);
         start += group.len();
     }
-    Ok(outputs![Tensor::vector(&sorted.into_iter().map(T::narrow).collect::<Vec<T>>())])
+    Ok(outputs![Tensor::vector(&sorted)])
 }
 
 fn normalize<T: Real>(row: &mut [T]) {

@@ -2,7 +2,7 @@
 
 use graph::{Output, Scope};
 use op::shapes::{none, scalar};
-use op::{Cancel, CancelToken, Ctx, Done, Grad, Home, Inputs, Kernel, Op, Resource, Setup};
+use op::{CancelToken, Ctx, Done, Grad, Home, Inputs, Kernel, Op, Resource, Setup, StepEnv};
 use op::{handle_of, later, many, outputs, source};
 use parking_lot::Mutex as Guard;
 use status::{Result, cancelled, internal, invalid};
@@ -57,7 +57,7 @@ struct State {
 struct Waiter {
     number: u64,
     done: Done,
-    cancel: Arc<Cancel>,
+    env: Arc<StepEnv>,
     token: CancelToken,
 }
 
@@ -77,8 +77,10 @@ impl Drop for Lock {
             next
         };
         if let Some(waiter) = next {
-            waiter.cancel.deregister(waiter.token);
-            (waiter.done)(grant(&self.0));
+            waiter.env.cancel.deregister(waiter.token);
+            let (mutex, done) = (self.0.clone(), waiter.done);
+            // Elsewhere: whoever drops a lock may be deep inside an executor, and a hundred may wait in a row.
+            (waiter.env.spawn)(Box::new(move || done(grant(&mutex))));
         }
     }
 }
@@ -105,7 +107,7 @@ fn grant(mutex: &Arc<Mutex>) -> Result<op::Outputs> {
 }
 
 /// Takes the mutex now, or when it is free.
-fn acquire(mutex: &Arc<Mutex>, cancel: &Arc<Cancel>, done: Done) {
+fn acquire(mutex: &Arc<Mutex>, env: &Arc<StepEnv>, done: Done) {
     let mut state = mutex.0.lock();
     if !state.locked {
         state.locked = true;
@@ -115,13 +117,13 @@ fn acquire(mutex: &Arc<Mutex>, cancel: &Arc<Cancel>, done: Done) {
     let number = state.next;
     state.next += 1;
     let weak = Arc::downgrade(mutex);
-    let registered = cancel.register(move |_| {
+    let registered = env.cancel.register(move |_| {
         if let Some(mutex) = weak.upgrade() {
             give_up(&mutex, number);
         }
     });
     match registered {
-        Ok(token) => state.waiting.push_back(Waiter { number, done, cancel: cancel.clone(), token }),
+        Ok(token) => state.waiting.push_back(Waiter { number, done, env: env.clone(), token }),
         Err(_) => {
             drop(state);
             done(Err(cancelled!("Lock acquisition cancelled.")));
@@ -154,7 +156,7 @@ fn lock_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         home.find_or_create(handle_of(&handle)?, || Ok(Mutex::default()))
     };
     Ok(later(move |ctx: &Ctx<'_>, mut inputs, done| match find(&mut inputs) {
-        Ok(mutex) => acquire(&mutex, &ctx.env.cancel, done),
+        Ok(mutex) => acquire(&mutex, ctx.env, done),
         Err(error) => done(Err(error)),
     }))
 }

@@ -65,7 +65,7 @@ fn decoded(text: &[u8]) -> Result<Bytes> {
         letters => letters,
     };
     if letters.len() % 4 == 1 {
-        return Err(invalid!("Base64 string length cannot be 1 modulo 4"));
+        return Err(invalid!("Base64 string length cannot be 1 modulo 4."));
     }
     let mut out = Vec::with_capacity(letters.len() / 4 * 3 + 2);
     for group in letters.chunks(4) {

@@ -52,9 +52,9 @@ fn trimmed(string: &[u8]) -> &[u8] {
     &string[start..end]
 }
 
-/// Digits, with a minus where that is allowed.
+/// Digits behind a plus, or a minus where that is allowed.
 fn whole(text: &str, signed: bool) -> Option<&str> {
-    let digits = if signed { text.strip_prefix('-').unwrap_or(text) } else { text };
+    let digits = text.strip_prefix(|c| c == '+' || c == '-' && signed).unwrap_or(text);
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(text)
 }
 

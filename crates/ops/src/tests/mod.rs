@@ -1,5 +1,6 @@
 //! Tests of the tables as a whole, and of ops that only make sense together.
 
+mod channels_first;
 mod evaluate;
 mod tensor_array;
 mod tensor_list;

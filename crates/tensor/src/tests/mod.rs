@@ -1,1 +1,5 @@
 //! Tests of tensors.
+
+mod fuzz;
+mod partial_shape;
+mod wire;
