@@ -103,7 +103,8 @@ fn kind_of(run: &Run) -> Kind {
         Run::Flow(Flow::Enter { .. }) => Kind::Enter,
         Run::Flow(Flow::Exit) => Kind::Exit,
         Run::Flow(Flow::NextIteration) => Kind::NextIteration,
-        Run::Flow(Flow::ControlTrigger | Flow::Send(_) | Flow::Recv(_)) => Kind::SeesDead,
+        Run::Flow(Flow::ControlTrigger) => Kind::ControlTrigger,
+        Run::Flow(Flow::Send(_) | Flow::Recv(_)) => Kind::SeesDead,
         _ => Kind::Ordinary,
     }
 }

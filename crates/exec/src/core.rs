@@ -341,6 +341,7 @@ fn fires(kind: Kind, inputs: u32, state: &mut crate::frame::State) -> Option<boo
         Kind::Merge if state.live => false,
         Kind::Merge if state.dead >= inputs => true,
         Kind::Merge => return None,
+        Kind::ControlTrigger => false,
         _ => state.dead > 0,
     };
     state.fired = true;

@@ -48,6 +48,8 @@ pub(crate) enum Kind {
     Enter,
     Exit,
     NextIteration,
+    /// Never dead itself, whatever the nodes are that it waits for.
+    ControlTrigger,
     /// Runs although its inputs are dead: it passes the news on.
     SeesDead,
 }

@@ -174,12 +174,14 @@ impl FlatGraph {
         for (place, (edge, &wanted)) in inputs.iter().zip(&node.input_types).enumerate() {
             let source = &self.nodes[edge.node as usize];
             let Some(&found) = source.output_types.get(edge.index as usize) else {
+                let is_branch = matches!(source.def.op.as_str(), "If" | "StatelessIf" | "While" | "StatelessWhile");
                 return Err(invalid!(
-                    "Node '{}': Connecting to invalid output {} of source node {} which has {} outputs",
+                    "Node '{}': Connecting to invalid output {} of source node {} which has {} outputs.{}",
                     node.def.name,
                     edge.index,
                     source.def.name,
-                    source.output_types.len()
+                    source.output_types.len(),
+                    if is_branch { " Try using tf.compat.v1.experimental.output_all_intermediates(True)." } else { "" }
                 ));
             };
             if found.base() != wanted.base() || (wanted.is_ref() && !found.is_ref()) {

@@ -69,6 +69,13 @@ fn a_loop_in_the_branch_not_taken_ends_dead() {
 }
 
 #[test]
+fn what_waits_for_a_trigger_lives_although_the_trigger_waits_for_the_dead() {
+    let text = "x = Number 5; y = Number 1; p = Less x y; s = Switch x p; d = Identity s:1; \
+        t = ControlTrigger ^d; g = Sum x y ^t; out = Out g";
+    assert_eq!(run(text), 6);
+}
+
+#[test]
 fn the_first_error_names_its_node_and_spoils_no_other_step() {
     let error = try_run("a = Number 1; b = Fail a; out = Out b").unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);

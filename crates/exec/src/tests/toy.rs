@@ -27,6 +27,7 @@ const OPS: &[Op] = &[
     row("Enter(a: int32) -> out: int32; frame_name: string; is_constant: bool = false", enter),
     row("Exit(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::Exit))),
     row("NextIteration(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::NextIteration))),
+    row("ControlTrigger()", |_| Ok(Kernel::flow(Flow::ControlTrigger))),
     row("LoopCond(a: bool) -> out: bool", |_| Ok(Kernel::flow(Flow::Identity))),
     row("Out(a: int32)", |_| Ok(Kernel::flow(Flow::Ret(0)))),
 ];

@@ -376,6 +376,12 @@ macro_rules! complex {
                 let difference = self - other;
                 difference * difference.conj()
             }
+
+            // Zero stays zero even where the square of the divisor's modulus is too small for a number.
+            #[inline(always)]
+            fn div_no_nan(self, other: Complex<$t>) -> Complex<$t> {
+                if other == Self::ZERO || self * other.conj() == Self::ZERO { Self::ZERO } else { self / other }
+            }
         }
     )*};
 }

@@ -7,6 +7,7 @@ mod function;
 mod fused;
 mod gemm;
 mod philox;
+mod pool;
 mod pooling;
 mod reduce;
 mod softmax;

@@ -43,8 +43,8 @@ fn formats(setup: &Setup<'_>) -> Result<(String, String)> {
     if dst.len() != 4 && dst.len() != 5 {
         return Err(invalid!("Destination format must be of length 4 or 5, received dst_format = {dst}"));
     }
-    let fits =
-        src.len() == dst.len() && src.bytes().all(|axis| dst.bytes().filter(|&other| other == axis).count() == 1);
+    let once = |axis: u8, axes: &str| axes.bytes().filter(|&other| other == axis).count() == 1;
+    let fits = src.len() == dst.len() && src.bytes().all(|axis| once(axis, &src) && once(axis, &dst));
     if !fits {
         return Err(invalid!("Destination and source format must determine a permutation, got {src} and {dst}"));
     }

@@ -2,7 +2,7 @@
 
 use graph::Function;
 use op::shapes::unknown;
-use op::{Callable, Grad, Inputs, Kernel, Op, Setup, later, source, unary};
+use op::{Callable, Grad, Inputs, Kernel, Op, Outputs, Setup, later, source, unary};
 use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::{DType, Tensor};
@@ -125,7 +125,18 @@ fn case_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 fn symbolic_gradient(setup: &Setup<'_>) -> Result<Kernel> {
     let gradient = Function { name: "SymbolicGradient".to_string(), attrs: setup.def().attrs.clone() };
     let function = setup.instantiate(&gradient)?;
-    Ok(later(move |ctx, inputs, done| function.call(ctx, inputs, done)))
+    let wanted = setup.output_types().len();
+    Ok(later(move |ctx, inputs, done| {
+        let checked = move |result: Result<Outputs>| {
+            done(result.and_then(|found| match found.len() {
+                count if count == wanted => Ok(found),
+                count => Err(invalid!(
+                    "SymGrad expects to return {wanted} tensor(s), but get {count} tensor(s) instead."
+                )),
+            }))
+        };
+        function.call(ctx, inputs, Box::new(checked))
+    }))
 }
 
 fn to_bool(_: &Setup<'_>) -> Result<Kernel> {

@@ -55,16 +55,19 @@ fn for_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn read_range(inputs: &mut Inputs) -> Result<(Control, Outputs)> {
-    let mut number = |index: usize| inputs.tensor(index)?.to_scalar::<i32>();
-    let (start, limit, delta) = (number(0)?, number(1)?, number(2)?);
+    let mut number = |index: usize, name: &str| {
+        let value = inputs.tensor(index)?;
+        match value.shape().rank() {
+            0 => value.to_scalar::<i32>(),
+            _ => Err(invalid!("{name} must be a scalar, but {}", value.shape())),
+        }
+    };
+    let (start, limit, delta) = (number(0, "start")?, number(1, "limit")?, number(2, "delta")?);
     if (delta > 0 && start <= limit) || (delta < 0 && start >= limit) || (delta == 0 && start == limit) {
         let state = (3..inputs.len()).map(|index| inputs.take(index)).collect::<Result<_>>()?;
         return Ok((Control::For { limit, delta, next: Mutex::new(start) }, state));
     }
-    Err(invalid!(
-        "delta must be {} for start {start} and limit {limit}",
-        if start < limit { "positive" } else { "negative" }
-    ))
+    Err(invalid!("Invalid start/limit/delta: {start} {limit} {delta}"))
 }
 
 /// What decides whether another round follows.
@@ -73,6 +76,18 @@ enum Control {
     For { limit: i32, delta: i32, next: Mutex<i32> },
 }
 
+impl Control {
+    fn name(&self) -> &'static str {
+        match self {
+            Control::While(_) => "While",
+            Control::For { .. } => "For",
+        }
+    }
+}
+
+/// So many functions are called before another thread goes on.
+const ROUNDS: usize = 1024;
+
 /// A running loop. Rounds follow each other in `advance`, not by recursion, however the functions answer.
 struct Loop {
     env: Arc<StepEnv>,
@@ -80,6 +95,8 @@ struct Loop {
     iteration: u64,
     control: Control,
     body: Arc<dyn Callable>,
+    /// How many values go round.
+    arity: usize,
     state: Mutex<Outputs>,
     done: Mutex<Option<Done>>,
 }
@@ -106,6 +123,7 @@ impl Loop {
             iteration: ctx.iteration,
             control,
             body,
+            arity: state.len(),
             state: Mutex::new(state),
             done: Mutex::new(Some(done)),
         });
@@ -113,10 +131,15 @@ impl Loop {
     }
 
     fn advance(self: Arc<Self>, mut answer: Answer) {
-        loop {
+        for _ in 0..ROUNDS {
             let called = match answer {
                 Answer::Start => self.ask(),
                 Answer::Body(Ok(state)) => {
+                    if state.len() != self.arity {
+                        let (kind, found, wanted) = (self.control.name(), state.len(), self.arity);
+                        let text = format!("{kind} loop body returned {found} arguments. Expected: {wanted}");
+                        return self.finish(Err(invalid!("{text}")));
+                    }
                     *self.state.lock() = state;
                     self.ask()
                 }
@@ -132,6 +155,9 @@ impl Loop {
                 None => return,
             }
         }
+        // The thread may be one that moves messages: a loop that may never end must not keep it.
+        let spawn = self.env.spawn.clone();
+        spawn(Box::new(move || self.advance(answer)));
     }
 
     /// Decides on the next round, by asking the condition or by counting.
@@ -195,7 +221,10 @@ impl Loop {
     fn holds(&self, mut outputs: Outputs) -> Result<bool> {
         match outputs.pop() {
             Some(Value::Tensor(tensor)) if outputs.is_empty() => truth(&tensor),
-            _ => Err(invalid!("The condition of a loop must have one output")),
+            found => Err(invalid!(
+                "Expected a single scalar return value from WhileOp cond, got {} tensors.",
+                outputs.len() + usize::from(found.is_some())
+            )),
         }
     }
 

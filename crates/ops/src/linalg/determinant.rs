@@ -90,9 +90,18 @@ fn signs_and_logs<T: Number>(ctx: &Ctx<'_>, a: &Matrices<'_, T>) -> Result<Vec<(
         let start = if factors.odd { -T::ONE } else { T::ONE };
         let part = |(sign, log): (T, f64), pivot: T| {
             let size = pivot.modulus();
-            let unit = if pivot == T::default() { pivot } else { pivot / T::from_real(size) };
-            (sign * unit, log + size.wide().ln())
+            (sign * unit(pivot, T::from_real(size)), log + size.wide().ln())
         };
         Ok(factors.diagonal().take(n).fold((start, 0.0), part))
     })
+}
+
+/// A pivot divided by its size, also where the size is zero or infinite.
+fn unit<T: Number>(pivot: T, size: T) -> T {
+    match pivot {
+        zero if zero == T::default() => zero,
+        positive if positive == size => T::ONE,
+        negative if negative == -size => -T::ONE,
+        pivot => pivot / size,
+    }
 }

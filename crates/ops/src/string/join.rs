@@ -134,8 +134,8 @@ fn reduce_join_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let rank = input.shape().rank();
         let numbers = integers(&axes)?;
         let reduced = reduced_axes(&numbers, rank)?;
-        // The strings of a group follow the order in which the axes are named.
-        let inner: Vec<usize> = numbers.iter().filter_map(|&number| to_axis(number, rank)).collect();
+        // Of the axes as they are named, the first moves fastest.
+        let inner: Vec<usize> = numbers.iter().rev().filter_map(|&number| to_axis(number, rank)).collect();
         let outer: Vec<usize> = (0..rank).filter(|&axis| !reduced[axis]).collect();
         let (groups, members) = (offsets(input.shape(), &outer), offsets(input.shape(), &inner));
         let strings = input.strings()?;
