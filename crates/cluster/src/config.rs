@@ -22,9 +22,11 @@ pub struct SessionConfig {
     pub intra_op_threads: usize,
     /// How many devices of each kind a local session has.
     pub device_count: Vec<(String, usize)>,
+    /// What the client called to reach its master.
+    pub target: String,
     /// The cluster, if the client brings its own.
     pub cluster: Option<ClusterSpec>,
-    /// Run exactly the ops of the graph: no folding, no merging, no fusing.
+    /// Run the ops of the graph as they stand: no folding, no merging.
     pub no_rewriting: bool,
 }
 

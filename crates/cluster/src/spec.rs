@@ -11,6 +11,9 @@ pub struct ClusterSpec {
     jobs: BTreeMap<String, BTreeMap<u32, String>>,
 }
 
+/// Numbers left out one after the other that are still written as empty places.
+const MAX_GAP: u32 = 1000;
+
 /// A task of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Task {
@@ -83,6 +86,22 @@ impl ClusterSpec {
         if let Some(known) = self.jobs.get_mut(&task.job).and_then(|tasks| tasks.get_mut(&task.index)) {
             *known = address.to_string();
         }
+    }
+}
+
+impl fmt::Display for ClusterSpec {
+    /// The form that `parse` reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (job, tasks)) in self.jobs.iter().enumerate() {
+            write!(f, "{}{job}=", if place > 0 { ";" } else { "" })?;
+            let mut next = 0;
+            for (&index, address) in tasks {
+                let commas = (index - next).min(MAX_GAP) as usize;
+                write!(f, "{}{address}", ",".repeat(commas))?;
+                next = index;
+            }
+        }
+        Ok(())
     }
 }
 

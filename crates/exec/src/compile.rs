@@ -78,12 +78,17 @@ fn make_node(flat: &FlatNode, kernel: Arc<Kernel>, uninitialized: bool, frame: u
     let data = if kind == Kind::Merge { 0 } else { flat.inputs.len() };
     info.states.push(State { pending: (data + flat.controls.len()) as u32, ..State::default() });
     let refs = flat.input_types.iter().take(64).enumerate();
+    let device = match program.nodes.last() {
+        Some(last) if *last.device == *flat.def.device => last.device.clone(),
+        _ => flat.def.device.as_str().into(),
+    };
     if let Run::Flow(Flow::Ret(index)) = &kernel.run {
         program.results = program.results.max(index + 1);
     }
     Node {
         name: flat.def.name.as_str().into(),
         op: flat.def.op.as_str().into(),
+        device,
         frame,
         local,
         first_slot,

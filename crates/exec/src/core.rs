@@ -3,8 +3,8 @@
 //! Whoever holds it moves it on; it knows no threads and runs no kernel.
 
 use crate::frame::{Frame, Iteration, frame_key};
-use crate::program::{Kind, Program};
-use op::{Flow, Inputs, Run, Value};
+use crate::program::{Kind, Node, OutEdge, Program};
+use op::{Flow, Run, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -95,20 +95,39 @@ impl Core {
         slots.iter().flatten().map(elements).sum()
     }
 
+    /// Where the inputs of a ready node wait.
+    pub fn inputs(&mut self, program: &Program, ready: &Ready) -> &mut [Option<Value>] {
+        let node = &program.nodes[ready.node as usize];
+        let (first, count) = (node.first_slot as usize, node.inputs as usize);
+        &mut self.frame(ready.frame).iteration(ready.iteration).slots[first..first + count]
+    }
+
     /// A node has run: passes its outputs on.
-    pub fn complete(&mut self, ready: Ready, produced: Produced) {
-        let program = self.program.clone();
+    pub fn complete(&mut self, program: &Program, ready: Ready, produced: Produced) {
         let node = &program.nodes[ready.node as usize];
         match node.kind {
-            Kind::Enter => self.enter(&program, ready, produced),
-            Kind::Exit => self.exit(&program, ready, produced),
-            Kind::NextIteration => self.next_iteration(&program, ready, produced),
-            _ => self.deliver(&program, ready.node, (ready.frame, ready.iteration), produced, ready.dead),
+            Kind::Enter => self.enter(program, ready, produced),
+            Kind::Exit => self.exit(program, ready, produced),
+            Kind::NextIteration => self.next_iteration(program, ready, produced),
+            _ => self.deliver(program, ready.node, (ready.frame, ready.iteration), produced, ready.dead),
         }
+        self.retire_op(program, ready);
+    }
+
+    /// An ordinary node has given its one output: passes it on.
+    pub fn complete_one(&mut self, program: &Program, ready: Ready, value: Value) {
+        let node = &program.nodes[ready.node as usize];
+        let to = (ready.frame, ready.iteration);
+        self.deliver_output(program, node, 0, to, Some(value));
+        self.deliver_control(program, node, to, false);
+        self.retire_op(program, ready);
+    }
+
+    fn retire_op(&mut self, program: &Program, ready: Ready) {
         self.outstanding -= 1;
         self.frame(ready.frame).iteration(ready.iteration).ops -= 1;
         if program.frames.len() > 1 {
-            self.tidy(&program, ready.frame);
+            self.tidy(program, ready.frame);
         }
     }
 
@@ -252,16 +271,27 @@ impl Core {
     /// Hands outputs to their consumers in a frame and iteration.
     fn deliver(&mut self, program: &Program, id: u32, to: (u32, u64), mut produced: Produced, dead: bool) {
         let node = &program.nodes[id as usize];
-        let from_enter = node.kind == Kind::Enter;
         for index in 0..node.outputs.len() - 1 {
             let value = produced.get_mut(index).and_then(Option::take);
-            let edges = &program.edges[node.outputs[index] as usize..node.outputs[index + 1] as usize];
-            let Some((last, others)) = edges.split_last() else { continue };
-            for edge in others {
-                self.arrive(program, edge.node, to, Some(edge.slot), value.clone(), from_enter);
-            }
-            self.arrive(program, last.node, to, Some(last.slot), value, from_enter);
+            self.deliver_output(program, node, index, to, value);
         }
+        self.deliver_control(program, node, to, dead);
+    }
+
+    /// Hands one output to its consumers; the last of them gets the value itself.
+    #[inline]
+    fn deliver_output(&mut self, program: &Program, node: &Node, index: usize, to: (u32, u64), value: Option<Value>) {
+        let from_enter = node.kind == Kind::Enter;
+        let edges = &program.edges[node.outputs[index] as usize..node.outputs[index + 1] as usize];
+        let Some((last, others)) = edges.split_last() else { return };
+        for edge in others {
+            self.arrive(program, edge, to, value.clone(), from_enter);
+        }
+        self.arrive(program, last, to, value, from_enter);
+    }
+
+    #[inline]
+    fn deliver_control(&mut self, program: &Program, node: &Node, to: (u32, u64), dead: bool) {
         let (first, end) = node.control_outputs;
         for &consumer in &program.control_edges[first as usize..end as usize] {
             self.arrive_control(program, consumer, to, dead);
@@ -269,17 +299,9 @@ impl Core {
     }
 
     /// A data input arrives, dead if it has no value.
-    #[inline]
-    fn arrive(
-        &mut self,
-        program: &Program,
-        id: u32,
-        to: (u32, u64),
-        slot: Option<u32>,
-        value: Option<Value>,
-        enter: bool,
-    ) {
-        let node = &program.nodes[id as usize];
+    #[inline(always)]
+    fn arrive(&mut self, program: &Program, edge: &OutEdge, to: (u32, u64), value: Option<Value>, enter: bool) {
+        let node = &program.nodes[edge.node as usize];
         let dead = value.is_none();
         let iteration = self.frame(to.0).iteration(to.1);
         let state = &mut iteration.states[node.local as usize];
@@ -300,11 +322,11 @@ impl Core {
             state.dead |= u32::from(dead);
         }
         let fires = fires(node.kind, node.inputs, state);
-        if let (Some(slot), Some(value)) = (slot, value) {
-            iteration.slots[slot as usize] = Some(value);
+        if !dead {
+            iteration.slots[edge.slot as usize] = value;
         }
         if let Some(dead) = fires {
-            self.make_ready(id, to.0, to.1, dead);
+            self.make_ready(edge.node, to.0, to.1, dead);
         }
     }
 
@@ -346,9 +368,4 @@ fn fires(kind: Kind, inputs: u32, state: &mut crate::frame::State) -> Option<boo
     };
     state.fired = true;
     Some(dead)
-}
-
-/// Inputs of a kernel: all of them are there.
-pub(crate) fn kernel_inputs(values: SmallVec<[Option<Value>; 4]>) -> Inputs {
-    values.into_iter().flatten().collect()
 }

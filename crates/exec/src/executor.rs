@@ -5,7 +5,7 @@
 //! on, running light ops on the spot. So a ready op meets no lock that somebody else could hold, and a
 //! thread that brings an outcome never waits for another.
 
-use crate::core::{Core, Produced, Ready, kernel_inputs};
+use crate::core::{Core, Produced, Ready};
 use crate::program::{Kind, Node, Program};
 use crate::{NodeStats, Stats};
 use crossbeam_queue::SegQueue;
@@ -167,7 +167,7 @@ impl Active {
     fn receive(&self, core: &mut Core, error: &mut Option<Error>, message: Message) {
         match message {
             Message::Start => {}
-            Message::Done(ready, Ok(produced)) => core.complete(ready, produced),
+            Message::Done(ready, Ok(produced)) => core.complete(&self.program, ready, produced),
             Message::Done(ready, Err(found)) => self.fail(core, error, ready, found),
         }
     }
@@ -201,13 +201,17 @@ impl Active {
         let node = &self.program.nodes[ready.node as usize];
         if ready.dead && node.kind != Kind::SeesDead {
             core.take_inputs(&ready);
-            return core.complete(ready, Produced::new());
+            return core.complete(&self.program, ready, Produced::new());
         }
         let heavy = match node.kernel.cost {
             Cost::Free => false,
             Cost::ByInput => core.input_elements(&ready) >= LIGHT,
             Cost::Heavy => true,
         };
+        if !heavy && self.stats.is_none() && matches!(node.kernel.run, Run::Source(_) | Run::Unary(_) | Run::Binary(_))
+        {
+            return self.run_simple(core, error, node, ready);
+        }
         let scheduled = self.stats.as_ref().map_or(0, |stats| stats.now());
         let work = Work { ready, key: core.key(&ready), inputs: core.take_inputs(&ready), scheduled };
         if !heavy {
@@ -222,6 +226,28 @@ impl Active {
             let message = active.execute(work);
             active.drive(message, true);
         }));
+    }
+
+    /// Runs a light kernel of one output on its inputs where they wait: most ops of most graphs, so they are not moved
+    /// more than needed.
+    fn run_simple(&self, core: &mut Core, error: &mut Option<Error>, node: &Node, ready: Ready) {
+        let ctx = Ctx { env: &self.env, frame: core.key(&ready), iteration: ready.iteration };
+        let inputs = core.inputs(&self.program, &ready);
+        let mut input = |index: usize| inputs[index].take().ok_or_else(missing).and_then(read);
+        let outcome = catch_unwind(AssertUnwindSafe(|| match &node.kernel.run {
+            Run::Source(run) => run(&ctx),
+            Run::Unary(run) => run(&ctx, input(0)?),
+            Run::Binary(run) => {
+                let (x, y) = (input(0)?, input(1)?);
+                run(&ctx, x, y)
+            }
+            _ => Err(internal!("op {} has not one output", node.op)),
+        }));
+        match outcome {
+            Ok(Ok(tensor)) => core.complete_one(&self.program, ready, Value::Tensor(tensor)),
+            Ok(Err(found)) => self.fail(core, error, ready, found.at_node(&node.name)),
+            Err(panic) => self.fail(core, error, ready, panicked(node, panic)),
+        }
     }
 
     fn run_light(self: &Arc<Self>, core: &mut Core, error: &mut Option<Error>, node: &Node, work: Work) {
@@ -246,7 +272,7 @@ impl Active {
             _ => Some(self.run_kernel(node, work)),
         };
         match outcome {
-            Some(Ok(produced)) => core.complete(ready, produced),
+            Some(Ok(produced)) => core.complete(&self.program, ready, produced),
             Some(Err(found)) => self.fail(core, error, ready, found),
             None => {}
         }
@@ -379,7 +405,7 @@ fn panicked(node: &Node, panic: Box<dyn std::any::Any + Send>) -> Error {
 /// References stay references where the op wants them; elsewhere the current value is read.
 fn resolve(node: &Node, values: SmallVec<[Option<Value>; 4]>) -> Result<Inputs> {
     if node.refs == 0 && values.iter().all(|value| matches!(value, Some(Value::Tensor(_)))) {
-        return Ok(kernel_inputs(values));
+        return Ok(Inputs::from(values));
     }
     let mut inputs = Inputs::default();
     for (index, value) in values.into_iter().flatten().enumerate() {
@@ -438,6 +464,7 @@ fn note(stats: &Stats, node: &Node, scheduled: u64, start: u64, produced: Option
     stats.add(NodeStats {
         name: node.name.clone(),
         op: node.op.clone(),
+        device: node.device.clone(),
         scheduled,
         start,
         end: stats.now(),

@@ -23,6 +23,7 @@ pub struct Program {
 pub(crate) struct Node {
     pub name: Arc<str>,
     pub op: Arc<str>,
+    pub device: Arc<str>,
     pub kernel: Arc<Kernel>,
     /// Which static frame it runs in.
     pub frame: u32,

@@ -12,6 +12,8 @@ pub struct NodeStats {
     pub name: Arc<str>,
     /// Its op.
     pub op: Arc<str>,
+    /// The device it ran on.
+    pub device: Arc<str>,
     /// When it was made ready, in nanoseconds since 1970.
     pub scheduled: u64,
     /// When it began.

@@ -6,6 +6,7 @@ use cluster::{
 };
 use proto::tensorflow as pb;
 use status::{Code, Error, Result};
+use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
 use tensor::wire::{decode_tensor, encode_shape, encode_tensor};
@@ -53,7 +54,7 @@ fn milliseconds(number: i64) -> Option<Duration> {
     u64::try_from(number).ok().filter(|&ms| ms > 0).map(Duration::from_millis)
 }
 
-pub(crate) fn session_config(config: pb::ConfigProto) -> Result<SessionConfig> {
+pub(crate) fn session_config(config: pb::ConfigProto, target: String) -> Result<SessionConfig> {
     let graph_options = config.graph_options.unwrap_or_default();
     let rewrite = graph_options.rewrite_options.unwrap_or_default();
     let level = graph_options.optimizer_options.map_or(0, |options| options.opt_level);
@@ -66,6 +67,7 @@ pub(crate) fn session_config(config: pb::ConfigProto) -> Result<SessionConfig> {
         inter_op_threads: config.inter_op_parallelism_threads.max(0) as usize,
         intra_op_threads: config.intra_op_parallelism_threads.max(0) as usize,
         device_count: config.device_count.into_iter().map(|(kind, count)| (kind, count.max(0) as usize)).collect(),
+        target,
         cluster: config.cluster_def.filter(|def| !def.job.is_empty()).map(cluster_spec).transpose()?,
         no_rewriting: rewrite.disable_meta_optimizer && level < 0,
     })
@@ -234,11 +236,12 @@ fn node_stats(node: cluster::NodeStats) -> pb::NodeExecStats {
 }
 
 fn decode_stats(stats: pb::StepStats) -> StepStats {
-    let node = |node: pb::NodeExecStats| {
+    let node = |node: pb::NodeExecStats, device: &Arc<str>| {
         let op = node.timeline_label.split(" = ").nth(1).and_then(|rest| rest.split('(').next()).unwrap_or("");
         cluster::NodeStats {
             op: op.into(),
             name: node.node_name.as_str().into(),
+            device: device.clone(),
             scheduled: node.scheduled_nanos as u64,
             start: node.all_start_nanos as u64,
             end: node.all_start_nanos.wrapping_add(node.all_end_rel_nanos) as u64,
@@ -246,7 +249,10 @@ fn decode_stats(stats: pb::StepStats) -> StepStats {
             thread: node.thread_id,
         }
     };
-    let device = |device: pb::DeviceStepStats| (device.device, device.node_stats.into_iter().map(node).collect());
+    let device = |stats: pb::DeviceStepStats| {
+        let name: Arc<str> = stats.device.as_str().into();
+        (stats.device, stats.node_stats.into_iter().map(|stats| node(stats, &name)).collect())
+    };
     stats.dev_stats.into_iter().map(device).collect()
 }
 

@@ -243,7 +243,11 @@ impl Work {
         let mut looks = 0;
         while inside & !CLOSED != 0 {
             looks += 1;
-            if looks < PATIENCE { spin_loop() } else { thread::park() }
+            if looks < PATIENCE {
+                spin_loop()
+            } else {
+                thread::park()
+            }
             inside = self.inside.load(Ordering::Acquire);
         }
     }

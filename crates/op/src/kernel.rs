@@ -170,6 +170,13 @@ impl Inputs {
     }
 }
 
+impl From<SmallVec<[Option<Value>; 4]>> for Inputs {
+    /// Inputs from where they wait; all are there.
+    fn from(values: SmallVec<[Option<Value>; 4]>) -> Inputs {
+        Inputs(values)
+    }
+}
+
 impl FromIterator<Value> for Inputs {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Inputs {
         Inputs(values.into_iter().map(Some).collect())

@@ -22,6 +22,8 @@ pub(crate) struct Plan {
     pub parts: Vec<PlanPart>,
     /// What the keys of feeds and fetches begin with.
     pub key_prefix: String,
+    signature: Signature,
+    number: u64,
 }
 
 /// A registered graph.
@@ -31,8 +33,6 @@ pub(crate) struct PlanPart {
     pub graph: String,
     /// Whether feeds and fetches pass here.
     pub is_own: bool,
-    /// What was registered, kept if somebody may ask.
-    pub def: Option<GraphDef>,
 }
 
 impl Plan {
@@ -56,29 +56,41 @@ impl MasterSession {
     }
 
     async fn make_plan(&self, signature: &Signature) -> Result<Plan> {
+        let number = self.plans.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let parts = self.cut(signature, number)?;
+        let registered = join_all(parts.into_iter().map(|part| self.register(part.task, part.graph))).await;
+        let name = &self.attributes[0].name;
+        Ok(Plan {
+            parts: registered.into_iter().collect::<Result<_>>()?,
+            key_prefix: format!("{name};{:016x};{name};", self.devices[0].incarnation),
+            signature: signature.clone(),
+            number,
+        })
+    }
+
+    /// The graphs a plan runs, one for each task: made again for the few who ask rather than kept for all.
+    pub fn partition_graphs(&self, plan: &Plan) -> Result<Vec<GraphDef>> {
+        Ok(self.cut(&plan.signature, plan.number)?.into_iter().map(|part| part.graph).collect())
+    }
+
+    /// Cuts what a signature needs out of the graph, and apart by task.
+    fn cut(&self, signature: &Signature, number: u64) -> Result<Vec<plan::Part>> {
         let (graph, placement) = {
             let state = self.state.read();
             (state.graph.clone(), state.placement.clone())
         };
-        let name = &self.attributes[0].name;
-        let incarnation = self.devices[0].incarnation;
-        let step = plan::prune(&graph, signature, &placement, (0, name, incarnation))?;
-        let number = self.plans.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let parts = plan::partition(&step, &self.devices, &graph, &format!("{number}_"));
-        let keep = self.config.log_placement;
-        let registered = join_all(parts.into_iter().map(|part| self.register(part.task, part.graph, keep))).await;
-        let key_prefix = format!("{name};{incarnation:016x};{name};");
-        Ok(Plan { parts: registered.into_iter().collect::<Result<_>>()?, key_prefix })
+        let master = (0, &*self.attributes[0].name, self.devices[0].incarnation);
+        let step = plan::prune(&graph, signature, &placement, master)?;
+        Ok(plan::partition(&step, &self.devices, &graph, &format!("{number}_")))
     }
 
-    async fn register(&self, task: String, graph: GraphDef, keep: bool) -> Result<PlanPart> {
+    async fn register(&self, task: String, graph: GraphDef) -> Result<PlanPart> {
         let target = self.targets.iter().find(|(known, _)| known.to_string() == task);
         let (known, client) = target.ok_or_else(|| internal!("{task} is not in the session"))?;
-        let def = keep.then(|| graph.clone());
         let request = RegisterGraph { session: self.handle.clone(), graph, no_rewriting: self.config.no_rewriting };
-        let is_own = known == self.worker.task();
+        let is_own = *known == self.own;
         let handle = client.register_graph(request).await;
         let graph = handle.map_err(|error| if is_own { error } else { from_task(error, &task) })?;
-        Ok(PlanPart { task, client: client.clone(), graph, is_own, def })
+        Ok(PlanPart { task, client: client.clone(), graph, is_own })
     }
 }

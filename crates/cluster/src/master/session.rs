@@ -5,7 +5,7 @@ use crate::master::callable::Callables;
 use crate::master::discover::{self, Target};
 use crate::master::partial::PartialRuns;
 use crate::master::plans::Plans;
-use crate::{SessionConfig, Worker};
+use crate::{SessionConfig, Task, Worker};
 use futures_util::future::join_all;
 use graph::{DeviceSpec, FlatGraph, GraphDef};
 use op::Cancel;
@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub(crate) struct MasterSession {
     pub handle: String,
     pub worker: Arc<Worker>,
+    /// The master's own task, as this session calls it.
+    pub own: Task,
     pub config: SessionConfig,
     pub attributes: Vec<DeviceAttributes>,
     pub devices: Vec<Device>,
@@ -43,6 +45,7 @@ impl MasterSession {
         def: GraphDef,
         config: SessionConfig,
     ) -> Result<MasterSession> {
+        let own = discover::own_task(worker, &config)?;
         let (attributes, targets) = discover::devices(worker, &config).await?;
         let devices = attributes
             .iter()
@@ -56,6 +59,7 @@ impl MasterSession {
         let session = MasterSession {
             handle,
             worker: worker.clone(),
+            own,
             config,
             attributes,
             devices,
@@ -76,7 +80,7 @@ impl MasterSession {
             client.create_session(CreateWorkerSession {
                 session: self.handle.clone(),
                 isolate_state: self.config.isolate_state,
-                master_task: self.worker.name.clone(),
+                master_task: self.own.to_string(),
                 master_incarnation: self.devices[0].incarnation as i64,
                 cluster: self.config.cluster.clone().map(|cluster| (cluster, task.clone())),
             })

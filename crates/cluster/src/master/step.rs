@@ -161,7 +161,7 @@ impl MasterSession {
             answer.tensors.push((name.clone(), tensor));
         }
         if options.partition_graphs || self.config.log_placement {
-            answer.metadata.partition_graphs = plan.parts.iter().filter_map(|part| part.def.clone()).collect();
+            answer.metadata.partition_graphs = self.partition_graphs(plan)?;
         }
         Ok(answer)
     }

@@ -33,6 +33,11 @@ pub(crate) struct Registered {
 impl WorkerSession {
     pub fn new(worker: &Arc<Worker>, request: &CreateWorkerSession) -> Arc<WorkerSession> {
         let mut devices = worker.devices.clone();
+        if let Some((_, own)) = &request.cluster {
+            for (id, device) in devices.iter_mut().enumerate() {
+                device.name = format!("{own}/device:CPU:{id}");
+            }
+        }
         if request.isolate_state {
             for device in &mut devices {
                 device.resources = Arc::new(Resources::new(&worker.task.job));

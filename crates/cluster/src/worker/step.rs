@@ -1,6 +1,6 @@
 //! One run of a registered graph.
 
-use crate::api::{RunGraph, RunGraphAnswer};
+use crate::api::{RunGraph, RunGraphAnswer, StepStats};
 use crate::worker::recv::StepRendezvous;
 use crate::worker::session::WorkerSession;
 use crate::worker::{Worker, session::Registered};
@@ -46,9 +46,21 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
         answer.recv.push((key, tensor));
     }
     if let Some(stats) = stats {
-        answer.stats.push((worker.devices[0].name.clone(), stats.take()));
+        answer.stats = by_device(stats.take());
     }
     Ok(answer)
+}
+
+/// What ran when, device by device.
+fn by_device(nodes: Vec<exec::NodeStats>) -> StepStats {
+    let mut devices = StepStats::new();
+    for node in nodes {
+        match devices.iter_mut().find(|(device, _)| **device == *node.device) {
+            Some((_, nodes)) => nodes.push(node),
+            None => devices.push((node.device.to_string(), vec![node])),
+        }
+    }
+    devices
 }
 
 /// Cancels a step whose caller went away.

@@ -24,7 +24,7 @@ impl MasterService for Service {
         let request = request.into_inner();
         let call = async {
             let graph = graph::wire::decode_graph(request.graph_def.unwrap_or_default())?;
-            let config = wire::session_config(request.config.unwrap_or_default())?;
+            let config = wire::session_config(request.config.unwrap_or_default(), request.target)?;
             let session_handle = self.master.create_session(graph, config).await?;
             Ok(pb::CreateSessionResponse { session_handle, graph_version: 0 })
         };

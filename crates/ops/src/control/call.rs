@@ -130,9 +130,9 @@ fn symbolic_gradient(setup: &Setup<'_>) -> Result<Kernel> {
         let checked = move |result: Result<Outputs>| {
             done(result.and_then(|found| match found.len() {
                 count if count == wanted => Ok(found),
-                count => Err(invalid!(
-                    "SymGrad expects to return {wanted} tensor(s), but get {count} tensor(s) instead."
-                )),
+                count => {
+                    Err(invalid!("SymGrad expects to return {wanted} tensor(s), but get {count} tensor(s) instead."))
+                }
             }))
         };
         function.call(ctx, inputs, Box::new(checked))
