@@ -57,7 +57,7 @@ impl Runner for KernelAlone {
         let outputs = self.call(kernel, state.values.drain(..).collect())?;
         drop(held);
         let outputs = outputs.into_iter().map(tensor_of).collect::<Result<Vec<_>>>()?;
-        Ok(Answer { outputs, after: state.after() })
+        Ok(Answer { outputs, after: state.after(), ..Answer::default() })
     }
 }
 

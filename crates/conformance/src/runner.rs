@@ -15,6 +15,10 @@ pub trait Runner {
     fn takes(&self, case: &Case) -> bool;
     /// Runs the node of a case.
     fn run(&self, case: &Case) -> Result<Answer>;
+    /// Whether its answers have gradients.
+    fn differentiates(&self) -> bool {
+        false
+    }
 }
 
 /// What a runtime answered.
@@ -24,6 +28,8 @@ pub struct Answer {
     pub outputs: Vec<Tensor>,
     /// Variables after the run, by the argument that took them; none where there is no value.
     pub after: Vec<(String, Option<Tensor>)>,
+    /// Gradients of the weighted sum of the outputs, by input, from a runtime that differentiates.
+    pub grads: Vec<(String, Option<Tensor>)>,
 }
 
 /// All case files, read.
@@ -110,6 +116,10 @@ fn run_one(runner: &dyn Runner, case: &Case) -> Vec<String> {
             let mut failures = compare_all(case, "out", &found, outputs);
             let left: Vec<Option<&Tensor>> = answer.after.iter().map(|(_, tensor)| tensor.as_ref()).collect();
             failures.extend(compare_all(case, "after", &left, after));
+            if runner.differentiates() && !case.grads.is_empty() {
+                let grads: Vec<Option<&Tensor>> = answer.grads.iter().map(|(_, tensor)| tensor.as_ref()).collect();
+                failures.extend(compare_all(case, "grad", &grads, &case.grads));
+            }
             failures
         }
     }

@@ -1,6 +1,8 @@
 //! Every case, on every runtime. `CASE=substring` picks cases by file, line or op.
 
+use super::session::InSession;
 use crate::{Files, KernelAlone, Runner, caught, check_shapes, run_all};
+use flowgrid::{ClusterSpec, Server, ServerOptions, Task};
 use std::collections::BTreeSet;
 
 fn check(test: &str, runner: &dyn Runner) {
@@ -37,6 +39,23 @@ fn kernel_alone() {
 #[test]
 fn kernel_with_shared_inputs() {
     check("kernel_with_shared_inputs", &KernelAlone::new(true));
+}
+
+#[test]
+fn local_session() {
+    check("local_session", &InSession::new("", false));
+}
+
+#[test]
+fn gradients() {
+    check("gradients", &InSession::new("", true));
+}
+
+#[test]
+fn our_server() {
+    let cluster = ClusterSpec::parse("worker=127.0.0.1:0").expect("a cluster");
+    let server = Server::start(ServerOptions::new(cluster, Task { job: "worker".to_string(), index: 0 }));
+    check("our_server", &InSession::new(server.expect("it starts").target(), false));
 }
 
 #[test]

@@ -5,4 +5,5 @@ mod client;
 mod format;
 mod op_list;
 mod real;
+mod session;
 mod twins;
