@@ -7,6 +7,7 @@ mod executor;
 mod frame;
 mod function;
 mod fuse;
+mod join;
 mod kernels;
 mod program;
 mod rendezvous;

@@ -22,6 +22,7 @@ pub(crate) fn simplify(graph: &mut FlatGraph, kernels: &Kernels) {
         work.visit(id);
     }
     work.finish();
+    crate::join::join(graph, kernels);
 }
 
 struct Simplify<'a> {
@@ -65,30 +66,9 @@ impl<'a> Simplify<'a> {
         }
     }
 
-    /// Nodes after their inputs; members of loops are left out.
     fn order(&self) -> Vec<NodeId> {
-        let nodes = &self.graph.nodes;
-        let mut waiting: Vec<u32> = nodes.iter().map(|node| (node.inputs.len() + node.controls.len()) as u32).collect();
-        let mut consumers: Vec<SmallVec<[NodeId; 4]>> = vec![SmallVec::new(); nodes.len()];
-        for (id, node) in nodes.iter().enumerate() {
-            for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
-                consumers[source as usize].push(id as NodeId);
-            }
-        }
-        let mut order: Vec<NodeId> = (0..nodes.len() as NodeId).filter(|&id| waiting[id as usize] == 0).collect();
-        let mut next = 0;
-        while let Some(&id) = order.get(next) {
-            next += 1;
-            for &consumer in &consumers[id as usize] {
-                waiting[consumer as usize] -= 1;
-                if waiting[consumer as usize] == 0 {
-                    order.push(consumer);
-                }
-            }
-        }
-        order
+        order(self.graph)
     }
-
     fn visit(&mut self, id: NodeId) {
         let replaced = &self.replaced;
         for edge in self.graph.nodes[id as usize].inputs.iter_mut() {
@@ -214,6 +194,30 @@ impl<'a> Simplify<'a> {
         }
         drop_unused(self.graph, self.kernels, &self.asked_for);
     }
+}
+
+/// Nodes after their inputs; members of loops are left out.
+pub(crate) fn order(graph: &FlatGraph) -> Vec<NodeId> {
+    let nodes = &graph.nodes;
+    let mut waiting: Vec<u32> = nodes.iter().map(|node| (node.inputs.len() + node.controls.len()) as u32).collect();
+    let mut consumers: Vec<SmallVec<[NodeId; 4]>> = vec![SmallVec::new(); nodes.len()];
+    for (id, node) in nodes.iter().enumerate() {
+        for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
+            consumers[source as usize].push(id as NodeId);
+        }
+    }
+    let mut order: Vec<NodeId> = (0..nodes.len() as NodeId).filter(|&id| waiting[id as usize] == 0).collect();
+    let mut next = 0;
+    while let Some(&id) = order.get(next) {
+        next += 1;
+        for &consumer in &consumers[id as usize] {
+            waiting[consumer as usize] -= 1;
+            if waiting[consumer as usize] == 0 {
+                order.push(consumer);
+            }
+        }
+    }
+    order
 }
 
 /// Ops that the executor gives meaning to, or whose value is not their inputs' alone.

@@ -1,7 +1,7 @@
 //! The rows of all ops, found by name.
 
 use crate::{Elementwise, Grad, Kernel, Run, Setup};
-use graph::{OpSet, ShapeQuery, Signature, Signatures};
+use graph::{NodeDef, OpSet, ShapeQuery, Signature, Signatures};
 use rustc_hash::FxHashMap;
 use status::{Result, internal, not_found};
 use tensor::{DType, PartialShape};
@@ -23,7 +23,11 @@ pub struct Op {
 pub struct Registry {
     rows: FxHashMap<String, (Signature, Op)>,
     elementwise: fn(&str) -> Option<Elementwise>,
+    joined: Join,
 }
+
+/// One node that does what two do: the first, and the second to its result.
+pub type Join = fn(&NodeDef, &NodeDef) -> Option<NodeDef>;
 
 impl Registry {
     /// Reads tables of ops; a row that cannot be read, or comes twice, is an error.
@@ -36,12 +40,23 @@ impl Registry {
                 return Err(internal!("op {name} has two rows"));
             }
         }
-        Ok(Registry { rows, elementwise: |_| None })
+        Ok(Registry { rows, elementwise: |_| None, joined: |_, _| None })
     }
 
     /// The same ops; `elementwise` says what an op does to every 32-bit float, if that is all it does.
     pub fn with_elementwise(self, elementwise: fn(&str) -> Option<Elementwise>) -> Registry {
         Registry { elementwise, ..self }
+    }
+
+    /// The same ops; `joined` says which two nodes have a kernel that does the work of both.
+    pub fn with_joined(self, joined: Join) -> Registry {
+        Registry { joined, ..self }
+    }
+
+    /// One node for two 32-bit ones, of which the second alone reads the first, as its first input. It takes the
+    /// inputs of the first and then the other inputs of the second.
+    pub fn joined(&self, first: &NodeDef, second: &NodeDef) -> Option<NodeDef> {
+        (self.joined)(first, second)
     }
 
     /// The row of an op.

@@ -28,7 +28,12 @@ pub fn registry() -> Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     REGISTRY
         .get_or_init(|| {
-            Arc::new(Registry::new(&tables()).expect("every row can be read").with_elementwise(fusible::elementwise))
+            Arc::new(
+                Registry::new(&tables())
+                    .expect("every row can be read")
+                    .with_elementwise(fusible::elementwise)
+                    .with_joined(fusible::joined),
+            )
         })
         .clone()
 }
