@@ -38,6 +38,18 @@ pub enum Elements {
     None,
 }
 
+impl Elements {
+    /// Whether nothing but zeros is expected.
+    pub fn are_zero(&self) -> bool {
+        let zeros = |tensor: &Tensor| crate::values::wide(tensor).is_ok_and(|all| all.iter().all(|v| v.norm() == 0.0));
+        match self {
+            Elements::All(all) => zeros(all),
+            Elements::Some { samples, sum, .. } => zeros(&samples.1) && sum.norm() == 0.0,
+            _ => false,
+        }
+    }
+}
+
 impl Expected {
     /// Reads the words after `out name`.
     pub fn parse(words: &[&str]) -> Result<Expected> {

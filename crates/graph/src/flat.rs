@@ -4,7 +4,7 @@ use crate::signature::Types;
 use crate::{FunctionLibrary, GraphDef, NodeDef, Signatures, Versions};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use status::{Result, invalid, not_found};
+use status::{Result, invalid, not_found, unimplemented_op};
 use std::sync::Arc;
 
 /// A node's place in its graph.
@@ -120,6 +120,14 @@ impl FlatGraph {
             .map(|function| &function.signature)
             .or_else(|| ops.signature(&def.op))
             .ok_or_else(|| unknown_op(&def.op))?;
+        if let Some((version, instead)) = ops.deprecated(&def.op)
+            && self.versions.producer >= version
+        {
+            let (op, own) = (&def.op, self.versions.producer);
+            return Err(unimplemented_op!(
+                "Op {op} is not available in GraphDef version {own}. It has been removed in version {version}. {instead}."
+            ));
+        }
         signature.check_attrs(def)?;
         let node = FlatNode {
             def: def.clone(),

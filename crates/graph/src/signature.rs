@@ -89,6 +89,11 @@ pub enum AttrKind {
 pub trait Signatures {
     /// The signature of an op.
     fn signature(&self, op: &str) -> Option<&Signature>;
+
+    /// From which version of graphs on an op is gone, and what to use instead.
+    fn deprecated(&self, _op: &str) -> Option<(i32, &'static str)> {
+        None
+    }
 }
 
 /// Types of a node's inputs or outputs, references included.

@@ -24,6 +24,7 @@ pub struct Registry {
     rows: FxHashMap<String, (Signature, Op)>,
     elementwise: fn(&str) -> Option<Elementwise>,
     joined: Join,
+    deprecated: fn(&str) -> Option<(i32, &'static str)>,
 }
 
 /// One node that does what two do: the first, and the second to its result.
@@ -40,7 +41,7 @@ impl Registry {
                 return Err(internal!("op {name} has two rows"));
             }
         }
-        Ok(Registry { rows, elementwise: |_| None, joined: |_, _| None })
+        Ok(Registry { rows, elementwise: |_| None, joined: |_, _| None, deprecated: |_| None })
     }
 
     /// The same ops; `elementwise` says what an op does to every 32-bit float, if that is all it does.
@@ -51,6 +52,11 @@ impl Registry {
     /// The same ops; `joined` says which two nodes have a kernel that does the work of both.
     pub fn with_joined(self, joined: Join) -> Registry {
         Registry { joined, ..self }
+    }
+
+    /// The same ops; `deprecated` says from which version of graphs on an op is gone, and what to use instead.
+    pub fn with_deprecated(self, deprecated: fn(&str) -> Option<(i32, &'static str)>) -> Registry {
+        Registry { deprecated, ..self }
     }
 
     /// One node for two 32-bit ones, of which the second alone reads the first, as its first input. It takes the
@@ -84,6 +90,10 @@ impl Registry {
 impl Signatures for Registry {
     fn signature(&self, op: &str) -> Option<&Signature> {
         self.rows.get(op).map(|(signature, _)| signature)
+    }
+
+    fn deprecated(&self, op: &str) -> Option<(i32, &'static str)> {
+        (self.deprecated)(op)
     }
 }
 

@@ -1,6 +1,7 @@
 //! I say which ops there are. I see one node's inputs, never the graph around it.
 #![forbid(unsafe_code)]
 
+mod deprecated;
 #[macro_use]
 mod dispatch;
 mod fusible;
@@ -32,7 +33,8 @@ pub fn registry() -> Arc<Registry> {
                 Registry::new(&tables())
                     .expect("every row can be read")
                     .with_elementwise(fusible::elementwise)
-                    .with_joined(fusible::joined),
+                    .with_joined(fusible::joined)
+                    .with_deprecated(deprecated::deprecated),
             )
         })
         .clone()

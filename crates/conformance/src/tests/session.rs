@@ -39,10 +39,10 @@ impl Runner for InSession {
         if !built.initial.is_empty() {
             session.execute(&built.initial[..], built.feeds.clone())?;
         }
-        let outputs: Vec<Tensor> = session.run(&built.node.outputs()[..], built.feeds.clone())?;
-        if outputs.is_empty() {
-            session.execute(&built.node, built.feeds.clone())?;
-        }
+        let outputs: Vec<Tensor> = match built.node.outputs() {
+            none if none.is_empty() => session.execute(&built.node, built.feeds.clone()).map(|()| Vec::new())?,
+            some => session.run(&some[..], built.feeds.clone())?,
+        };
         let mut after = Vec::new();
         for (name, read) in &built.variables {
             after.push((name.clone(), session.run::<Tensor>(&read(&built.graph.root()), Feeds::new()).ok()));

@@ -53,14 +53,15 @@ impl Range {
         self.upper - self.lower + 1
     }
 
-    /// An error unless both ends lie in a matrix of this size, in order.
-    pub(super) fn check(self, rows: usize, cols: usize) -> Result<()> {
+    /// An error unless both ends lie in a matrix of this size, in order; `stop` is how its first sentence ends.
+    pub(super) fn check(self, rows: usize, cols: usize, stop: &str) -> Result<()> {
         let (rows, cols) = (rows as i64, cols as i64);
         let inside = |index: i64| (-rows < index && index < cols) || index == 0;
         if !inside(self.lower) {
             return Err(invalid!(
-                "lower_diag_index is out of bound: {}. It must be between {} and {cols}",
+                "lower_diag_index is out of bound: {}{} It must be between {} and {cols}",
                 self.lower,
+                stop,
                 -rows
             ));
         }

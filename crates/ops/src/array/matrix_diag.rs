@@ -223,7 +223,7 @@ fn run_part(ctx: &Ctx<'_>, mut inputs: Inputs, align: Align) -> Result<Outputs> 
     let [batch @ .., rows, cols] = &input.shape()[..] else {
         return Err(invalid!("input must be at least 2-dim, received shape: {}", input.shape()));
     };
-    range.check(*rows, *cols)?;
+    range.check(*rows, *cols, ".")?;
     let band = Band::of(*rows, *cols, range, align);
     let count = [range.count() as usize];
     let diagonals: &[usize] = if count[0] > 1 { &count } else { &[] };

@@ -84,7 +84,7 @@ fn checked_band(input: &Tensor, diagonal: &Tensor, range: Range, align: Align) -
     if diagonal.shape().rank() == 0 {
         return Err(invalid!("diagonal must be at least 1-dim, received shape: {}", diagonal.shape()));
     }
-    range.check(*rows, *cols)?;
+    range.check(*rows, *cols, "")?;
     if range.count() > 1 && diagonal.shape().get(batch.len()) != Some(&(range.count() as usize)) {
         return Err(invalid!(
             "The number of diagonals provided in `diag` is not consistent with `lower_diag_index` and `upper_diag_index`"

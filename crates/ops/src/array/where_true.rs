@@ -2,7 +2,7 @@
 
 use graph::Output;
 use op::{Grad, Kernel, Op, Setup, ShapeQuery, unary};
-use status::Result;
+use status::{Result, invalid};
 use tensor::{Element, PartialShape, Shape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[Op {
@@ -27,6 +27,9 @@ fn where_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn run<T: Element>(input: &Tensor) -> Result<Tensor> {
+    if input.shape().rank() == 0 {
+        return Err(invalid!("WhereOp : Unhandled input dimensions: 0"));
+    }
     let values = input.values::<T>()?;
     let zero = T::default();
     let count = values.iter().map(|&value| usize::from(value != zero)).sum();

@@ -5,7 +5,7 @@ use graph::{Node, Output};
 use math::function::Number;
 use op::shapes::merged;
 use op::{Grad, Grads, Kernel, Op, Setup, binary, grads};
-use status::{Result, invalid};
+use status::{Result, failed_precondition, invalid};
 use tensor::{Element, Tensor};
 
 pub(crate) const OPS: &[Op] =
@@ -32,7 +32,7 @@ fn run<T: Element + Number>(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     match a.shape().last() {
         None => return Err(invalid!("Input must be at least 1D: {}", a.shape())),
         Some(3) => {}
-        Some(_) => return Err(invalid!("Cross-products are only defined for 3-element vectors.")),
+        Some(_) => return Err(failed_precondition!("Cross-products are only defined for 3-element vectors.")),
     }
     let mut product = Tensor::scratch::<T>(a.shape())?;
     let triples = a.values::<T>()?.as_chunks::<3>().0.iter().zip(b.values::<T>()?.as_chunks::<3>().0);

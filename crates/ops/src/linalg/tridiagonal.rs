@@ -147,22 +147,20 @@ fn run_solve<T: Number>(ctx: &Ctx<'_>, inputs: &[Tensor], pivoting: bool) -> Res
     let (n, width) = (rhs.rows, rhs.cols);
     let results = map(ctx, rhs.count(), 10.0 * (n * width) as f64, |number| {
         let mut x = rhs.get(number).to_vec();
-        solve(diagonals.get(number), n, &mut x, width, pivoting)?;
+        solve(diagonals.get(number), n, &mut x, width, pivoting);
         Ok(x)
     })?;
     Ok(outputs![gathered(rhs.shape(&[n, width])?, results)?])
 }
 
-/// Elimination row by row; a row exchanged with the next may reach one column farther.
-fn solve<T: Number>(diagonals: &[T], n: usize, x: &mut [T], width: usize, pivoting: bool) -> Result<()> {
+/// Elimination row by row; a row exchanged with the next may reach one column farther. Where the matrix cannot be
+/// inverted the result is not a number.
+fn solve<T: Number>(diagonals: &[T], n: usize, x: &mut [T], width: usize, pivoting: bool) {
     if n == 0 || width == 0 {
-        return Ok(());
+        return;
     }
     let zero = T::default();
-    let singular = || match n {
-        1 => invalid!("The matrix is not invertible: it is a scalar with value zero."),
-        _ => invalid!("The matrix is not invertible."),
-    };
+    let nan = zero / zero;
     let (above, main, below) = (&diagonals[..n], &diagonals[n..2 * n], &diagonals[2 * n..]);
     // Row `i` of the triangle: its diagonal, and the two numbers right of it.
     let mut rows: Vec<[T; 3]> = (0..n).map(|i| [main[i], if i + 1 < n { above[i] } else { zero }, zero]).collect();
@@ -174,7 +172,7 @@ fn solve<T: Number>(diagonals: &[T], n: usize, x: &mut [T], width: usize, pivoti
             first.swap_with_slice(&mut second[..width]);
         }
         if rows[i][0] == zero {
-            return Err(singular());
+            return x.fill(nan);
         }
         let factor = next[0] / rows[i][0];
         rows[i + 1] = [next[1] - factor * rows[i][1], next[2] - factor * rows[i][2], zero];
@@ -182,7 +180,7 @@ fn solve<T: Number>(diagonals: &[T], n: usize, x: &mut [T], width: usize, pivoti
         second[..width].iter_mut().zip(first).for_each(|(value, before)| *value = *value - factor * *before);
     }
     if rows[n - 1][0] == zero {
-        return Err(singular());
+        return x.fill(nan);
     }
     for i in (0..n).rev() {
         for col in 0..width {
@@ -193,5 +191,4 @@ fn solve<T: Number>(diagonals: &[T], n: usize, x: &mut [T], width: usize, pivoti
             x[i * width + col] = value / rows[i][0];
         }
     }
-    Ok(())
 }

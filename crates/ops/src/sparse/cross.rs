@@ -246,7 +246,7 @@ fn check_sparse(indices: &[Tensor], values: &[Tensor], shapes: &[Tensor], only_s
     }
     for (i, (tensor, indices)) in values.iter().zip(indices).enumerate() {
         if only_strings && tensor.dtype() == DType::I64 {
-            return Err(invalid!("Input values should be of internal type string but received {}", tensor.dtype()));
+            return Err(invalid!("Input values should be of internal type 7 but received {}", tensor.dtype().number()));
         }
         if tensor.shape().rank() != 1 {
             let shape = tensor.shape();
@@ -272,7 +272,7 @@ fn check_sparse(indices: &[Tensor], values: &[Tensor], shapes: &[Tensor], only_s
 fn check_dense(dense: &[Tensor], only_strings: bool) -> Result<()> {
     for (i, tensor) in dense.iter().enumerate() {
         if only_strings && tensor.dtype() == DType::I64 {
-            return Err(invalid!("Dense inputs should be of internal type string but received {}", tensor.dtype()));
+            return Err(invalid!("Dense inputs should be of internal type 7 but received {}", tensor.dtype().number()));
         }
         if tensor.shape().rank() != 2 {
             let shape = tensor.shape();

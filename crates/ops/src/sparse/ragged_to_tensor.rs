@@ -90,7 +90,7 @@ impl Levels {
         }
         let first = match kind {
             Partition::FirstSize => first[0],
-            Partition::RowIds => return Err(invalid!("Cannot handle VALUE_ROWIDS in first dimension.")),
+            Partition::RowIds => return Err(invalid!("VALUE_ROWIDS cannot be first")),
             Partition::Splits => first.len() as i64 - 1,
         };
         if *kind == Partition::FirstSize {
