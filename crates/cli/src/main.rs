@@ -4,9 +4,12 @@
 mod cluster_args;
 mod demo;
 mod inspect;
+mod local;
 mod npy;
+mod processes;
 mod run;
 mod server;
+mod stop;
 mod table;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +29,8 @@ struct Cli {
 enum Command {
     /// Start one task of a cluster and serve until SIGTERM or SIGINT.
     Server(server::Args),
+    /// Start a whole cluster on this machine and serve until Ctrl-C.
+    Local(local::Args),
     /// Train a network that reads digits, with a progress bar.
     Demo(demo::Args),
     /// Run a graph once: feed some tensors, fetch others.
@@ -39,6 +44,7 @@ fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     match Cli::parse().command {
         Command::Server(args) => server::run(args),
+        Command::Local(args) => local::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Run(args) => run::run(args),
         Command::Inspect(args) => inspect::run(args),

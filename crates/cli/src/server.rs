@@ -1,9 +1,9 @@
 //! `flowgrid server`: one task of a cluster.
 
 use crate::cluster_args::ClusterArgs;
+use crate::stop;
 use anyhow::Result;
 use session::{Server, ServerOptions};
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Flags of `flowgrid server`.
 #[derive(clap::Args)]
@@ -29,6 +29,10 @@ pub struct Args {
     /// Threads over which one op splits its loops; 0 means one for each processor.
     #[arg(long, default_value_t = 0, value_name = "N")]
     intra_op_parallelism_threads: usize,
+
+    /// Stop also when standard input ends: with whoever started this task.
+    #[arg(long)]
+    stop_with_stdin: bool,
 }
 
 /// Serves until SIGTERM or SIGINT.
@@ -42,13 +46,9 @@ pub fn run(args: Args) -> Result<()> {
     })?;
     println!("{task} ready at {}", server.target());
     server.join(async {
-        let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+        match args.stop_with_stdin {
+            true => tokio::select! { () = stop::signalled() => {}, () = stop::input_ended() => {} },
+            false => stop::signalled().await,
         }
     });
     Ok(())

@@ -51,7 +51,9 @@ fn gather_nd_rule(op: &Node, dy: &Output) -> Result<Grads> {
         let rows = scope.op("Squeeze").input(&indices).attr("squeeze_dims", vec![-1_i64]).output();
         return Ok(grads![Slices { indices: rows, values: dy.clone(), shape: Some(dims) }, NoGradient]);
     }
-    Ok(grads![scatter_nd(&indices, dy, &dims), NoGradient])
+    let policy = op.attr("bad_indices_policy")?;
+    let scatter = dy.scope().op("ScatterNd").input(&indices).input(dy).input(&dims).attr("bad_indices_policy", policy);
+    Ok(grads![scatter.output(), NoGradient])
 }
 
 fn gather_nd_kernel(setup: &Setup<'_>) -> Result<Kernel> {

@@ -59,6 +59,9 @@ pub(crate) fn transpose(x: &Output, perm: &[i32]) -> Output {
 
 /// Vectors one after the other.
 pub(crate) fn concat(parts: &[&Output]) -> Output {
+    if let [only] = parts {
+        return (*only).clone();
+    }
     let scope = parts[0].scope();
     scope.op("ConcatV2").inputs(parts.iter().copied()).input(&int(scope, 0)).output()
 }

@@ -221,3 +221,36 @@ fn placeholders_are_checked() {
     assert_eq!(error.code, Code::InvalidArgument, "{error}");
     assert!(error.message.contains("You must feed a value for placeholder tensor"), "{error}");
 }
+
+#[test]
+fn a_product_gives_the_same_alone_and_with_what_follows_it() {
+    let graph = graph();
+    let root = graph.root();
+    let x = placeholder(&root, DType::F32, PartialShape::new(&[-1, 3]));
+    let image = placeholder(&root, DType::F32, PartialShape::new(&[-1, 4, 4, 1]));
+    let w = constant(&root, Tensor::from([[1.0f32, -2.0], [0.5, 3.0], [-1.0, 0.25]]));
+    let bias = constant(&root, Tensor::from([0.5f32, -0.75]));
+    let filter = constant(&root, Tensor::from_slice([1, 2, 1, 2], &[1.0f32, -1.0, 0.5, 2.0]).unwrap());
+    let strides = AttrValue::from(vec![1i64, 1, 1, 1]);
+    let products = [
+        root.op("MatMul").input(&x).input(&w).output(),
+        root.op("Conv2D").input(&image).input(&filter).attr("strides", strides).attr("padding", "SAME").output(),
+    ];
+    let session = Session::local(&graph);
+    let rows = [[1.0f32, 2.0, 3.0], [-1.0, 0.5, 2.0]];
+    let pixels: Vec<f32> = (0..16).map(|i| i as f32 / 4.0 - 2.0).collect();
+    let pixels = Tensor::from_slice([1, 4, 4, 1], &pixels).unwrap();
+    let feeds = || feeds! { &x => rows, &image => pixels.clone() };
+    for product in products {
+        let shifted = root.op("BiasAdd").input(&product).input(&bias).output();
+        for activation in ["Relu", "Relu6", "Elu", "Tanh", "Sigmoid", "LeakyRelu"] {
+            let result = root.op(activation).input(&shifted).output();
+            let alone: Tensor = session.run(&result, feeds()).unwrap();
+            // Whoever asks for the values between gets them, so nothing is joined here.
+            let (apart, _, _): (Tensor, Tensor, Tensor) = session.run((&result, &shifted, &product), feeds()).unwrap();
+            let close = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-6 * b.abs().max(1.0);
+            let (alone, apart) = (alone.values::<f32>().unwrap(), apart.values::<f32>().unwrap());
+            assert!(alone.iter().zip(apart).all(close), "{activation}: {alone:?} instead of {apart:?}");
+        }
+    }
+}

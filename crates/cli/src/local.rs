@@ -1,0 +1,62 @@
+//! `flowgrid local`: a whole cluster on this machine, for development.
+
+use crate::processes::Processes;
+use crate::{stop, table};
+use anyhow::{Result, bail};
+use serde_json::json;
+use session::{ClusterSpec, Task};
+use std::time::Duration;
+
+/// Flags of `flowgrid local`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    flowgrid local --ps 2 --workers 3\n\n\
+    It prints the address of every task, the --cluster flag and the TF_CONFIG lines, and serves until Ctrl-C.\n\
+    Then, in Python:  tf.compat.v1.Session(\"grpc://…\") with the address of a worker.")]
+pub struct Args {
+    /// How many parameter servers.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    ps: usize,
+
+    /// How many workers.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    workers: usize,
+}
+
+/// How often it looks whether all tasks are alive.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Serves until SIGTERM, SIGINT, or the end of a task.
+pub fn run(args: Args) -> Result<()> {
+    anyhow::ensure!(args.ps + args.workers > 0, "a cluster without tasks: use --ps and --workers");
+    let mut processes = Processes::start(&[("ps", args.ps), ("worker", args.workers)])?;
+    print(&processes);
+    let stopped = stop::on_signal()?;
+    loop {
+        if stopped.recv_timeout(LOOK).is_ok() {
+            return Ok(());
+        }
+        if let Some((task, status)) = processes.ended() {
+            bail!("{task} ended by itself ({status}); the other tasks are stopped");
+        }
+    }
+}
+
+fn print(processes: &Processes) {
+    let row = |(task, process): (&Task, u32)| vec![task.to_string(), processes.target(task), process.to_string()];
+    table::print(&["task", "target", "process"], &processes.tasks().map(row).collect::<Vec<_>>());
+    println!("\n--cluster '{}'\n", processes.cluster);
+    for (task, _) in processes.tasks() {
+        let config = json!({
+            "cluster": as_json(&processes.cluster),
+            "task": { "type": task.job, "index": task.index },
+        });
+        println!("TF_CONFIG='{config}'");
+    }
+    println!("\nready; Ctrl-C stops all tasks");
+}
+
+fn as_json(cluster: &ClusterSpec) -> serde_json::Value {
+    let tasks = |job: &str| cluster.job(job).into_iter().flat_map(|tasks| tasks.values().cloned()).collect::<Vec<_>>();
+    cluster.jobs().map(|job| (job.to_string(), json!(tasks(job)))).collect::<serde_json::Map<_, _>>().into()
+}
