@@ -15,7 +15,7 @@ pub mod poisson;
 mod sampler;
 pub mod shuffle;
 pub mod stateless;
-mod stream;
+pub(crate) mod stream;
 mod unigram;
 mod words;
 

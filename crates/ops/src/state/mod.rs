@@ -11,6 +11,7 @@ pub mod ref_variable;
 pub mod resource_gather;
 pub mod scatter;
 pub mod scatter_nd;
+pub mod session_tensor;
 pub(crate) mod target;
 pub mod var_handle;
 
@@ -25,5 +26,6 @@ pub(crate) const TABLES: &[&[Op]] = &[
     resource_gather::OPS,
     scatter::OPS,
     scatter_nd::OPS,
+    session_tensor::OPS,
     var_handle::OPS,
 ];

@@ -2,11 +2,13 @@
 
 use graph::{Function, Graph, Node, Output, Signatures};
 use math::Pool;
-use op::{Callable, Ctx, Functions, Inputs, Outputs, Registry, Resources, Run, Setup, StepEnv, Value};
-use status::{Result, internal, not_found};
+use op::{Callable, Ctx, Functions, Inputs, Kernel, Outputs, Registry, Resources, Run, Setup, StepEnv, Value};
+use status::{Result, cancelled, internal, not_found};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use tensor::{DType, Tensor};
 
 /// One step of a graph; every node runs once.
@@ -15,6 +17,27 @@ pub(super) struct Evaluation {
     pub resources: Arc<Resources>,
     env: Arc<StepEnv>,
     done: RefCell<HashMap<u32, Outputs>>,
+    kernels: Rc<RefCell<HashMap<u32, Rc<Kernel>>>>,
+}
+
+/// An op that was started.
+pub(super) struct Started(Receiver<Result<Outputs>>);
+
+impl Started {
+    /// Whether it waits still.
+    pub fn waits(&self) -> bool {
+        matches!(self.0.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty))
+    }
+
+    /// Its outputs, or why there are none; that it waits is an error too.
+    pub fn tensors(&self) -> Result<Vec<Tensor>> {
+        let outputs = self.0.try_recv().map_err(|_| internal!("it waits"))??;
+        let tensor = |value| match value {
+            Value::Tensor(tensor) => Ok(tensor),
+            Value::Ref(variable) => variable.read(),
+        };
+        outputs.into_iter().map(tensor).collect()
+    }
 }
 
 /// An empty graph of all our ops.
@@ -35,7 +58,33 @@ impl Evaluation {
             resources: Arc::new(Resources::new("localhost")),
             env: StepEnv::alone(Arc::new(Pool::new(2))),
             done: RefCell::default(),
+            kernels: Rc::default(),
         }
+    }
+
+    /// The next step of the same session.
+    pub fn next(&self) -> Evaluation {
+        Evaluation {
+            registry: self.registry.clone(),
+            resources: self.resources.clone(),
+            env: StepEnv::alone(self.env.pool.clone()),
+            done: RefCell::default(),
+            kernels: self.kernels.clone(),
+        }
+    }
+
+    /// Cancels the step.
+    pub fn cancel(&self) {
+        self.env.cancel.cancel(cancelled!("the step is over"));
+    }
+
+    /// Starts a node, after everything it needs has run.
+    pub fn start(&self, node: &Node) -> Started {
+        node.graph().check().expect("the graph is right");
+        let (send, receive) = channel();
+        let inputs = self.inputs(node).expect("what it needs is there");
+        self.launch(node, inputs, Box::new(move |result| drop(send.send(result))));
+        Started(receive)
     }
 
     /// The value of an output.
@@ -55,6 +104,15 @@ impl Evaluation {
         if self.done.borrow().contains_key(&node.id()) {
             return Ok(());
         }
+        let inputs = self.inputs(node)?;
+        let (send, receive) = channel();
+        self.launch(node, inputs, Box::new(move |result| drop(send.send(result))));
+        let outputs = receive.try_recv().map_err(|_| internal!("{} waits", node.name()))??;
+        self.done.borrow_mut().insert(node.id(), outputs);
+        Ok(())
+    }
+
+    fn inputs(&self, node: &Node) -> Result<Inputs> {
         let def = node.def();
         for control in def.inputs.iter().filter_map(|input| input.strip_prefix('^')) {
             let before = Node::find(node.scope(), control).ok_or_else(|| not_found!("{control}"))?;
@@ -66,27 +124,38 @@ impl Evaluation {
             let value = self.done.borrow()[&input.node().id()][input.index()].clone();
             inputs.push(value);
         }
-        let outputs = self.call(node, inputs)?;
-        self.done.borrow_mut().insert(node.id(), outputs);
-        Ok(())
+        Ok(inputs)
     }
 
-    fn call(&self, node: &Node, mut inputs: Inputs) -> Result<Outputs> {
+    fn launch(&self, node: &Node, mut inputs: Inputs, done: op::Done) {
+        let kernel = match self.kernel(node) {
+            Ok(kernel) => kernel,
+            Err(error) => return done(Err(error)),
+        };
+        let ctx = Ctx { env: &self.env, frame: 0, iteration: 0 };
+        let one = |tensor: Tensor| -> Outputs { std::iter::once(Value::Tensor(tensor)).collect() };
+        let result = match &kernel.run {
+            Run::Later(run) => return run(&ctx, inputs, done),
+            Run::Source(run) => run(&ctx).map(one),
+            Run::Unary(run) => inputs.tensor(0).and_then(|a| run(&ctx, a)).map(one),
+            Run::Binary(run) => inputs.tensor(0).and_then(|a| run(&ctx, a, inputs.tensor(1)?)).map(one),
+            Run::Many(run) => run(&ctx, inputs),
+            Run::Flow(_) => inputs.take(0).map(|value| std::iter::once(value).collect()),
+        };
+        done(result);
+    }
+
+    fn kernel(&self, node: &Node) -> Result<Rc<Kernel>> {
+        if let Some(kernel) = self.kernels.borrow().get(&node.id()) {
+            return Ok(kernel.clone());
+        }
         let def = node.def();
         let signature = Signatures::signature(&*self.registry, &def.op).ok_or_else(|| not_found!("{}", def.op))?;
         let types = (signature.input_types(&def)?, signature.output_types(&def)?);
         let setup = Setup::new(&def, signature, (&types.0, &types.1), "/device:CPU:0", &self.resources, &Nothing);
-        let kernel = self.registry.kernel(&setup)?;
-        let ctx = Ctx { env: &self.env, frame: 0, iteration: 0 };
-        let one = |tensor: Tensor| -> Outputs { std::iter::once(Value::Tensor(tensor)).collect() };
-        match kernel.run {
-            Run::Source(run) => run(&ctx).map(one),
-            Run::Unary(run) => run(&ctx, inputs.tensor(0)?).map(one),
-            Run::Binary(run) => run(&ctx, inputs.tensor(0)?, inputs.tensor(1)?).map(one),
-            Run::Many(run) => run(&ctx, inputs),
-            Run::Flow(_) => Ok(std::iter::once(inputs.take(0)?).collect()),
-            Run::Later(_) => Err(internal!("{} waits", def.op)),
-        }
+        let kernel = Rc::new(self.registry.kernel(&setup)?);
+        self.kernels.borrow_mut().insert(node.id(), kernel.clone());
+        Ok(kernel)
     }
 }
 

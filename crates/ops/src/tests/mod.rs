@@ -2,6 +2,7 @@
 
 mod channels_first;
 mod evaluate;
+mod queue;
 mod tensor_array;
 mod tensor_list;
 

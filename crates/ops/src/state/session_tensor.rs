@@ -1,0 +1,99 @@
+//! Tensors that stay on their device between steps, called by a handle.
+
+use graph::ShapeQuery;
+use op::shapes::{none, scalar, unknown};
+use op::{Grad, Home, Kernel, Op, Resource, Setup, many, outputs, unary};
+use status::{Result, invalid};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tensor::{PartialShape, Shape, Tensor};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "GetSessionHandle(value: T) -> handle: string; T: type; stateful",
+        shape: scalar,
+        grad: Grad::Stop,
+        kernel: handle_kernel,
+    },
+    Op {
+        def: "GetSessionHandleV2(value: T) -> handle: resource; T: type; stateful",
+        shape: scalar,
+        grad: Grad::Stop,
+        kernel: handle_kernel,
+    },
+    Op {
+        def: "GetSessionTensor(handle: string) -> value: dtype; dtype: type; stateful",
+        shape: tensor_shape,
+        grad: Grad::Stop,
+        kernel: tensor_kernel,
+    },
+    Op { def: "DeleteSessionTensor(handle: string); stateful", shape: none, grad: Grad::Stop, kernel: delete_kernel },
+];
+
+/// A tensor that stays.
+struct Kept(Tensor);
+
+impl Resource for Kept {
+    const TYPE_NAME: &'static str = "TensorHandle";
+}
+
+/// The container of all such tensors.
+const CONTAINER: &str = "TensorHandle";
+
+fn tensor_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+    query.inputs[0].merge(&PartialShape::scalar())?;
+    unknown(query)
+}
+
+/// Keeps a tensor; the handle is the node's name, a number, and the device, as clients take it apart.
+fn handle_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let (home, node) = (Home::of(setup), setup.name().to_string());
+    let as_resource = setup.output_types()[0] == tensor::DType::RESOURCE;
+    Ok(unary(move |_, value| {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{node};{number};{}", home.device());
+        home.resources().create(CONTAINER, &name, Arc::new(Kept(value)))?;
+        match as_resource {
+            true => {
+                let handle = home.handle::<Kept>(CONTAINER, &name, Vec::new());
+                Tensor::from_handles(Shape::scalar(), vec![handle])
+            }
+            false => Ok(Tensor::string(name)),
+        }
+    })
+    .free())
+}
+
+fn tensor_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (home, dtype) = (Home::of(setup), setup.dtype("dtype")?);
+    Ok(unary(move |_, handle| {
+        if handle.shape().rank() != 0 {
+            return Err(invalid!("handle must be scalar"));
+        }
+        let name = String::from_utf8_lossy(&handle.to_string_scalar()?).into_owned();
+        let Some(kept) = home.resources().get::<Kept>(CONTAINER, &name) else {
+            return Err(invalid!("The tensor with handle '{name}' is not in the session store."));
+        };
+        match kept.0.dtype() == dtype {
+            true => Ok(kept.0.clone()),
+            false => Err(invalid!("The tensor with handle '{name}' holds {}, not {dtype}", kept.0.dtype())),
+        }
+    })
+    .free())
+}
+
+fn delete_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let home = Home::of(setup);
+    Ok(many(move |_, mut inputs| {
+        let handle = inputs.tensor(0)?;
+        if handle.shape().rank() != 0 {
+            return Err(invalid!("`handle` must be scalar"));
+        }
+        let name = String::from_utf8_lossy(&handle.to_string_scalar()?).into_owned();
+        match home.resources().remove::<Kept>(CONTAINER, &name) {
+            true => Ok(outputs![]),
+            false => Err(invalid!("Failed to delete a tensor with handle '{name}' in the session store.")),
+        }
+    }))
+}
