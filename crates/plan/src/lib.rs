@@ -1,6 +1,9 @@
 //! Graph in, graphs out: prune, place, partition.
 #![forbid(unsafe_code)]
 
+mod control_devices;
+mod control_loops;
+mod frames;
 mod partition;
 mod place;
 mod prune;

@@ -1,8 +1,11 @@
 //! One graph for each task: edges that cross become a Send and a Recv.
 
+use crate::control_devices::move_control_flow;
+use crate::control_loops::{ControlLoops, add_control_loops};
 use crate::{Device, StepGraph, StepNode};
 use graph::{AttrValue, Edge, FlatGraph, GraphDef, NodeDef, NodeId};
 use rustc_hash::FxHashMap;
+use status::Result;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::{Bytes, DType, Tensor};
@@ -17,88 +20,106 @@ pub struct Part {
 }
 
 /// Cuts a step into one graph for each task that takes part.
-pub fn partition(step: &StepGraph, devices: &[Device], graph: &FlatGraph, prefix: &str) -> Vec<Part> {
-    let tasks: Vec<String> = devices.iter().map(|device| device.spec.task_name()).collect();
-    let names: Vec<String> = devices.iter().map(|device| device.spec.to_string()).collect();
-    let mut cut = Cut { step, devices, names, tasks, parts: BTreeMap::new(), sent: FxHashMap::default(), prefix };
+pub fn partition(mut step: StepGraph, devices: &[Device], graph: &FlatGraph, prefix: &str) -> Result<Vec<Part>> {
+    let task_names: Vec<String> = devices.iter().map(|device| device.spec.task_name()).collect();
+    let first = |name: &String| task_names.iter().position(|other| other == name).unwrap_or(0) as u32;
+    let tasks: Vec<u32> = task_names.iter().map(first).collect();
+    let names = devices.iter().map(|device| device.spec.to_string()).collect();
+    move_control_flow(&mut step);
+    let loops = add_control_loops(&mut step, &tasks, prefix)?;
+    let step = &step;
+    let mut cut =
+        Cut { step, devices, names, tasks, loops, parts: BTreeMap::new(), sent: FxHashMap::default(), prefix };
     for id in 0..step.nodes.len() {
         cut.add(id);
     }
     let (library, versions) = (&*graph.library, &graph.versions);
     let described =
         |nodes| GraphDef { nodes, library: library.clone(), versions: versions.clone(), debug_info: Bytes::new() };
-    cut.parts.into_iter().map(|(task, nodes)| Part { task, graph: described(nodes) }).collect()
+    let parts = cut.parts.into_iter();
+    let mut parts: Vec<Part> =
+        parts.map(|(task, nodes)| Part { task: task_names[task as usize].clone(), graph: described(nodes) }).collect();
+    parts.sort_by(|a, b| a.task.cmp(&b.task));
+    Ok(parts)
 }
 
 struct Cut<'a> {
     step: &'a StepGraph,
     devices: &'a [Device],
     names: Vec<String>,
-    tasks: Vec<String>,
-    parts: BTreeMap<String, Vec<Arc<NodeDef>>>,
+    /// The task of each device: the first device that is on it.
+    tasks: Vec<u32>,
+    loops: ControlLoops,
+    parts: BTreeMap<u32, Vec<Arc<NodeDef>>>,
     /// What a task receives already: the source, if data which output, and the task; with the name it has there.
-    sent: FxHashMap<(NodeId, Option<u32>, String), String>,
+    sent: FxHashMap<(NodeId, Option<u32>, u32), String>,
     prefix: &'a str,
 }
 
 impl Cut<'_> {
     fn add(&mut self, id: usize) {
         let node = &self.step.nodes[id];
-        let task = self.tasks[node.device as usize].clone();
+        let task = self.tasks[node.device as usize];
         let mut inputs = Vec::with_capacity(node.inputs.len() + node.controls.len());
         for &edge in &node.inputs {
-            inputs.push(match self.is_near(edge.node, &task) {
+            inputs.push(match self.is_near(edge.node, task) {
                 true => output_name(&self.step.nodes[edge.node as usize], edge.index),
-                false => self.receive(edge, node, &task),
+                false => self.receive(edge, node),
             });
         }
         for &control in &node.controls {
-            let name = match self.is_near(control, &task) {
+            let name = match self.is_near(control, task) {
                 true => self.step.nodes[control as usize].def.name.clone(),
-                false => self.receive_control(control, node, &task),
+                false => self.receive_control(control, node),
             };
             inputs.push(format!("^{name}"));
         }
         let def = NodeDef { inputs, device: self.names[node.device as usize].clone(), ..(*node.def).clone() };
-        self.push(&task, def);
+        self.push(task, def);
     }
 
-    fn is_near(&self, source: NodeId, task: &str) -> bool {
+    fn is_near(&self, source: NodeId, task: u32) -> bool {
         self.tasks[self.step.nodes[source as usize].device as usize] == task
     }
 
-    /// The name under which `task` has a value of another task; one transfer serves all its readers.
-    fn receive(&mut self, edge: Edge, reader: &StepNode, task: &str) -> String {
-        let at = (edge.node, Some(edge.index), task.to_string());
+    /// The name under which the reader's task has a value of another task; one transfer serves all readers there.
+    fn receive(&mut self, edge: Edge, reader: &StepNode) -> String {
+        let at = (edge.node, Some(edge.index), self.tasks[reader.device as usize]);
         if let Some(name) = self.sent.get(&at) {
             return name.clone();
         }
         let source = &self.step.nodes[edge.node as usize];
         let dtype = source.output_types[edge.index as usize].base();
         let input = output_name(source, edge.index);
-        let name = self.transfer(edge.node, dtype, input, reader, task);
+        let name = self.transfer(edge.node, dtype, input, reader);
         self.sent.insert(at, name.clone());
         name
     }
 
-    /// A control edge crosses as an empty tensor.
-    fn receive_control(&mut self, control: NodeId, reader: &StepNode, task: &str) -> String {
-        let at = (control, None, task.to_string());
+    /// A control edge crosses as an empty tensor. What waits for it waits for an Identity: a Recv gives its
+    /// control edges even when it received a dead value.
+    fn receive_control(&mut self, control: NodeId, reader: &StepNode) -> String {
+        let task = self.tasks[reader.device as usize];
+        let at = (control, None, task);
         if let Some(name) = self.sent.get(&at) {
             return name.clone();
         }
         let source = &self.step.nodes[control as usize];
-        let from = self.tasks[source.device as usize].clone();
-        let dummy = format!("{}/ctrl_{}S{}", source.def.name, self.prefix, self.sent.len());
+        let from = self.tasks[source.device as usize];
+        let number = self.sent.len();
+        let dummy = format!("{}/ctrl_{}S{number}", source.def.name, self.prefix);
         let attrs = [("dtype", DType::F32.into()), ("value", Tensor::vector::<f32>(&[]).into())];
         let device = self.names[source.device as usize].clone();
-        self.push(&from, node(&dummy, "Const", vec![format!("^{}", source.def.name)], &device, attrs));
-        let name = self.transfer(control, DType::F32, dummy, reader, task);
+        self.push(from, node(&dummy, "Const", vec![format!("^{}", source.def.name)], &device, attrs));
+        let received = self.transfer(control, DType::F32, dummy, reader);
+        let name = format!("{}/ctrl_{}R{number}", source.def.name, self.prefix);
+        let device = self.names[reader.device as usize].clone();
+        self.push(task, node(&name, "Identity", vec![received], &device, [("T", DType::F32.into())]));
         self.sent.insert(at, name.clone());
         name
     }
 
-    fn transfer(&mut self, from: NodeId, dtype: DType, input: String, reader: &StepNode, task: &str) -> String {
+    fn transfer(&mut self, from: NodeId, dtype: DType, input: String, reader: &StepNode) -> String {
         let source = &self.step.nodes[from as usize];
         let number = self.sent.len();
         let name = format!("{}/_{}S{number}", source.def.name, self.prefix);
@@ -114,19 +135,18 @@ impl Cut<'_> {
                 ("client_terminated", false.into()),
             ]
         };
+        let (send_task, recv_task) = (self.tasks[send], self.tasks[recv]);
+        let tick = self.loops.tick(from, recv_task).map(|merge| &self.step.nodes[merge as usize].def.name);
+        let waits = tick.map(|name| format!("^{name}")).into_iter().collect();
         let sender = node(&name, "_Send", vec![input], &send_device, both("T"));
-        let receiver = node(&name, "_Recv", Vec::new(), &recv_device, both("tensor_type"));
-        let from_task = self.tasks[send].clone();
-        self.push(&from_task, sender);
-        self.push(task, receiver);
+        let receiver = node(&name, "_Recv", waits, &recv_device, both("tensor_type"));
+        self.push(send_task, sender);
+        self.push(recv_task, receiver);
         name
     }
 
-    fn push(&mut self, task: &str, def: NodeDef) {
-        match self.parts.get_mut(task) {
-            Some(nodes) => nodes.push(Arc::new(def)),
-            None => drop(self.parts.insert(task.to_string(), vec![Arc::new(def)])),
-        }
+    fn push(&mut self, task: u32, def: NodeDef) {
+        self.parts.entry(task).or_default().push(Arc::new(def));
     }
 }
 

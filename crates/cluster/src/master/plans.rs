@@ -81,7 +81,7 @@ impl MasterSession {
         };
         let master = (0, &*self.attributes[0].name, self.devices[0].incarnation);
         let step = plan::prune(&graph, signature, &placement, master)?;
-        Ok(plan::partition(&step, &self.devices, &graph, &format!("{number}_")))
+        plan::partition(step, &self.devices, &graph, &format!("{number}_"))
     }
 
     async fn register(&self, task: String, graph: GraphDef) -> Result<PlanPart> {

@@ -1,1 +1,4 @@
 //! Tests of planning.
+
+mod partition;
+mod text;

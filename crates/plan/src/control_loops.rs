@@ -1,0 +1,162 @@
+//! Loops that cross tasks: every task that takes part turns a small loop of its own, so that what it
+//! receives inside the frame is received once in each iteration.
+
+use crate::frames::{Frames, ROOT};
+use crate::{StepGraph, StepNode};
+use graph::{AttrValue, Edge, NodeDef, NodeId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+use status::{Result, invalid};
+use std::sync::Arc;
+use tensor::{DType, Tensor};
+
+/// The control loops of a step.
+#[derive(Default)]
+pub(crate) struct ControlLoops {
+    /// The Merge that ticks once in each iteration of a frame, by frame and task.
+    merges: FxHashMap<(u32, u32), NodeId>,
+    /// The frame of each node's values, if there are loops at all.
+    frames: Vec<u32>,
+}
+
+impl ControlLoops {
+    /// What a Recv of this node's values waits for on this task.
+    pub fn tick(&self, source: NodeId, task: u32) -> Option<NodeId> {
+        let frame = *self.frames.get(source as usize)?;
+        self.merges.get(&(frame, task)).copied()
+    }
+}
+
+/// Adds the control loops that a step needs. `tasks` gives each device's task; `prefix` tells apart the
+/// names of different steps.
+pub(crate) fn add_control_loops(step: &mut StepGraph, tasks: &[u32], prefix: &str) -> Result<ControlLoops> {
+    if !step.nodes.iter().any(|node| is(node, &["Enter", "RefEnter"])) {
+        return Ok(ControlLoops::default());
+    }
+    let found = Frames::find(step)?;
+    let frames = (0..step.nodes.len() as NodeId).map(|id| found.of_value(step, id)).collect();
+    let loops = ControlLoops { merges: FxHashMap::default(), frames };
+    let mut adding = Adding { conditions: conditions(step, &found), step, found, loops, tasks, prefix, count: 0 };
+    let crossings = adding.crossings();
+    for &(frame, _, reader) in &crossings {
+        adding.ensure(frame, reader, reader)?;
+    }
+    adding.add_for_silent_senders(&crossings)?;
+    Ok(adding.loops)
+}
+
+/// The LoopCond of each frame.
+fn conditions(step: &StepGraph, found: &Frames) -> FxHashMap<u32, NodeId> {
+    let nodes = step.nodes.iter().enumerate().filter(|(_, node)| is(node, &["LoopCond"]));
+    nodes.map(|(id, _)| (found.of[id], id as NodeId)).collect()
+}
+
+fn is(node: &StepNode, ops: &[&str]) -> bool {
+    ops.contains(&node.def.op.as_str())
+}
+
+struct Adding<'a> {
+    step: &'a mut StepGraph,
+    found: Frames,
+    conditions: FxHashMap<u32, NodeId>,
+    loops: ControlLoops,
+    tasks: &'a [u32],
+    prefix: &'a str,
+    count: usize,
+}
+
+impl Adding<'_> {
+    fn task(&self, id: NodeId) -> u32 {
+        self.tasks[self.step.nodes[id as usize].device as usize]
+    }
+
+    /// Edges inside frames that go to another task: the frame, the source and the reader.
+    fn crossings(&self) -> Vec<(u32, NodeId, NodeId)> {
+        let mut crossings = Vec::new();
+        for (id, node) in self.step.nodes.iter().enumerate() {
+            let id = id as NodeId;
+            for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
+                let frame = self.loops.frames[source as usize];
+                if frame != ROOT && self.task(source) != self.task(id) {
+                    crossings.push((frame, source, id));
+                }
+            }
+        }
+        crossings
+    }
+
+    /// A task that only sends would not know of the iterations after the first.
+    fn add_for_silent_senders(&mut self, crossings: &[(u32, NodeId, NodeId)]) -> Result<()> {
+        let counts = |node: &StepNode| is(node, &["NextIteration", "RefNextIteration"]);
+        let counting = self.step.nodes.iter().enumerate().filter(|(_, node)| counts(node));
+        let counting: FxHashSet<(u32, u32)> =
+            counting.map(|(id, _)| (self.loops.frames[id], self.task(id as NodeId))).collect();
+        for &(frame, source, _) in crossings {
+            if !counting.contains(&(frame, self.task(source))) {
+                self.ensure(frame, source, source)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The Merge of the loop for `frame` on the task of node `at`; made if it is not there, and with it
+    /// the loops of the frames around. `named` lends its name.
+    fn ensure(&mut self, frame: u32, at: NodeId, named: NodeId) -> Result<NodeId> {
+        let key = (frame, self.task(at));
+        if let Some(&merge) = self.loops.merges.get(&key) {
+            return Ok(merge);
+        }
+        let info = self.found.all[frame as usize].clone();
+        let condition = self.conditions.get(&frame).copied();
+        let condition =
+            condition.ok_or_else(|| invalid!("A cross-device loop must have a pivot predicate: {}", info.name))?;
+        let outer = match info.parent {
+            ROOT => self.add(named, "Const", &[], ROOT, &[("dtype", DType::F32.into()), ("value", empty())]),
+            parent => self.ensure(parent, at, named)?,
+        };
+        let name = AttrValue::from(info.name.as_str());
+        let parallel = AttrValue::from(info.parallel_iterations);
+        let dtype = || ("T", DType::F32.into());
+        let attrs = [dtype(), ("frame_name", name), ("parallel_iterations", parallel), ("is_constant", false.into())];
+        let enter = self.add(named, "Enter", &[(outer, 0)], frame, &attrs);
+        let merge = self.add(named, "Merge", &[(enter, 0)], frame, &[dtype(), ("N", 2i64.into())]);
+        let switch = self.add(named, "Switch", &[(merge, 0), (condition, 0)], frame, &[dtype()]);
+        let next = self.add(named, "NextIteration", &[(switch, 1)], frame, &[dtype()]);
+        self.step.nodes[merge as usize].inputs.push(Edge { node: next, index: 0 });
+        self.loops.merges.insert(key, merge);
+        Ok(merge)
+    }
+
+    fn add(
+        &mut self,
+        named: NodeId,
+        op: &str,
+        inputs: &[(NodeId, u32)],
+        frame: u32,
+        attrs: &[(&str, AttrValue)],
+    ) -> NodeId {
+        let lender = &self.step.nodes[named as usize];
+        let def = NodeDef {
+            name: format!("_cloop{}_{}S{}", lender.def.name, self.prefix, self.count),
+            op: op.to_string(),
+            attrs: attrs.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+            ..NodeDef::default()
+        };
+        let output_types = match op {
+            "Merge" => smallvec![DType::F32, DType::I32],
+            "Switch" => smallvec![DType::F32, DType::F32],
+            _ => smallvec![DType::F32],
+        };
+        let device = lender.device;
+        let inputs = inputs.iter().map(|&(node, index)| Edge { node, index }).collect();
+        let node = StepNode { def: Arc::new(def), inputs, controls: SmallVec::new(), output_types, device };
+        self.count += 1;
+        self.loops.frames.push(frame);
+        self.step.nodes.push(node);
+        self.step.nodes.len() as NodeId - 1
+    }
+}
+
+fn empty() -> AttrValue {
+    Tensor::vector::<f32>(&[]).into()
+}
