@@ -2,7 +2,7 @@
 
 use super::index::{Index, joined, largest, place, product, shape_of};
 use super::nodes;
-use super::scatter_nd::{ignores_bad_indices, scatter_nd};
+use super::scatter_nd::ignores_bad_indices;
 use super::units::Unit;
 use graph::{Node, Output};
 use math::parallel::split_rows_mut;
