@@ -86,7 +86,7 @@ fn run(mut inputs: Inputs, pad_per_class: bool, clip: bool) -> Result<Outputs> {
             let at = b * rows + i;
             out_scores.values_mut::<f32>()?[at] = found.score;
             out_classes.values_mut::<f32>()?[at] = found.class as f32;
-            let corners = if clip { found.corners.map(|x| x.min(1.0).max(0.0)) } else { found.corners };
+            let corners = if clip { found.corners.map(|x| x.clamp(0.0, 1.0)) } else { found.corners };
             out_boxes.values_mut::<f32>()?[at * 4..][..4].copy_from_slice(&corners);
         }
     }

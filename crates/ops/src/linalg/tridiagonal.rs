@@ -3,6 +3,7 @@
 use super::batch::{Matrices, Number, gathered, map};
 use crate::array::nodes;
 use graph::{Node, Output};
+use math::linalg::{RealScalar, Scalar};
 use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
@@ -160,7 +161,7 @@ fn solve<T: Number>(diagonals: &[T], n: usize, x: &mut [T], width: usize, pivoti
         return;
     }
     let zero = T::default();
-    let nan = zero / zero;
+    let nan = T::from_real(<T as Scalar>::Real::of(f64::NAN));
     let (above, main, below) = (&diagonals[..n], &diagonals[n..2 * n], &diagonals[2 * n..]);
     // Row `i` of the triangle: its diagonal, and the two numbers right of it.
     let mut rows: Vec<[T; 3]> = (0..n).map(|i| [main[i], if i + 1 < n { above[i] } else { zero }, zero]).collect();

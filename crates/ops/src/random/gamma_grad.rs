@@ -15,7 +15,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     def: "RandomGammaGrad(alpha: T, sample: T) -> output: T; T: {float, double}",
     shape: broadcast,
     grad: Grad::Unknown,
-    kernel: kernel,
+    kernel,
 }];
 
 /// The derivative of samples by the parameter they were drawn with: the sample stays where it is in the distribution.
