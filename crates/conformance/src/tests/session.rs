@@ -27,7 +27,7 @@ impl Runner for InSession {
             outputs.iter().any(|(_, expected)| matches!(expected.elements, Elements::Opaque))
         };
         match &case.want {
-            Want::Outputs { outputs, .. } => !opaque(outputs) && !(self.derivatives && case.grads.is_empty()),
+            Want::Outputs { outputs, .. } => !(opaque(outputs) || self.derivatives && case.grads.is_empty()),
             _ => !self.derivatives,
         }
     }
