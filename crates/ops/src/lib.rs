@@ -9,6 +9,7 @@ mod fusible;
 pub mod math_ops;
 #[macro_use]
 pub mod array;
+pub mod checkpoint;
 pub mod control;
 pub mod data_structures;
 pub(crate) mod hashing;
@@ -44,6 +45,7 @@ pub fn registry() -> Arc<Registry> {
 fn tables() -> Vec<&'static [Op]> {
     [
         array::TABLES,
+        checkpoint::TABLES,
         control::TABLES,
         data_structures::TABLES,
         image::TABLES,

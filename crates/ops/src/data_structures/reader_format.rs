@@ -83,8 +83,7 @@ impl Format {
                 Opened::Fixed { contents: contents.into(), position: header, number: 0, record, footer, hop }
             }
             Format::Records => {
-                let name = String::from_utf8_lossy(name).into_owned();
-                Opened::Records { records: RecordReader::new(std::io::Cursor::new(contents), name), offset: 0 }
+                Opened::Records { records: RecordReader::new(std::io::Cursor::new(contents)), offset: 0 }
             }
         })
     }
@@ -124,7 +123,7 @@ impl Opened {
                 Some((key(*number as u64 - 1), value))
             }
             Opened::Records { records, offset } => {
-                let Some(record) = records.next().transpose()? else { return Ok(None) };
+                let Some(record) = records.read()? else { return Ok(None) };
                 let key = key(*offset);
                 *offset += record.len() as u64 + 16;
                 Some((key, record))

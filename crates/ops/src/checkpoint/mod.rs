@@ -1,0 +1,16 @@
+//! Values in files: checkpoints of both formats.
+
+mod args;
+mod names;
+mod restore;
+mod save;
+mod systems;
+
+use op::Op;
+
+pub use names::{sharded_filename, sharded_filespec};
+pub use restore::restore_v2;
+pub use save::{merge_v2_checkpoints, save_v2};
+pub(crate) use systems::systems;
+
+pub(crate) const TABLES: &[&[Op]] = &[names::OPS, restore::OPS, save::OPS];

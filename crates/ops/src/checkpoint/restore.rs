@@ -1,0 +1,162 @@
+//! Restore, RestoreSlice, RestoreV2: values out of files.
+
+use super::args::{file, named_slices, prefix, strings};
+use super::systems;
+use graph::{AttrValue, Output};
+use io::slice::parse_shape_and_slice;
+use io::{Bundle, FileSystems, TensorSlice, TensorSliceReader};
+use op::shapes::unknown;
+use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, Value, many};
+use status::{Code, Error, Result, invalid, not_found};
+use tensor::{DType, PartialShape, Shape, Tensor};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "Restore(file_pattern: string, tensor_name: string) -> tensor: dt; dt: type; preferred_shard: int = -1; \
+              stateful",
+        shape: unknown,
+        grad: Grad::Stop,
+        kernel: |setup| first_format(setup, false),
+    },
+    Op {
+        def: "RestoreSlice(file_pattern: string, tensor_name: string, shape_and_slice: string) -> tensor: dt; \
+              dt: type; preferred_shard: int = -1; stateful",
+        shape: unknown,
+        grad: Grad::Stop,
+        kernel: |setup| first_format(setup, true),
+    },
+    Op {
+        def: "RestoreV2(prefix: string, tensor_names: string, shape_and_slices: string) -> tensors: [dtypes]; \
+              dtypes: list(type) >= 1; stateful",
+        shape: restored_shapes,
+        grad: Grad::Stop,
+        kernel: restore_v2_kernel,
+    },
+];
+
+/// Tensors of these types by their names; an empty slice means the whole tensor.
+pub fn restore_v2(prefix: &Output, names: &Output, slices: &Output, types: &[DType]) -> Vec<Output> {
+    let builder = prefix.scope().op("RestoreV2").input(prefix).input(names).input(slices);
+    builder.attr("dtypes", AttrValue::from(types.to_vec())).node().outputs()
+}
+
+/// Slices that are known when the graph is built say what comes out.
+fn restored_shapes(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+    let slices = query.constants[2].as_ref().map(strings).transpose()?.unwrap_or_default();
+    let shape = |place: usize| match slices.get(place).map(String::as_str) {
+        None | Some("") => Ok(PartialShape::unknown()),
+        Some(text) => Ok(PartialShape::from(&parse_shape_and_slice(text)?.2)),
+    };
+    (0..query.outputs).map(shape).collect()
+}
+
+fn first_format(setup: &Setup<'_>, sliced: bool) -> Result<Kernel> {
+    let (systems, dtype) = (systems(setup)?, setup.dtype("dt")?);
+    Ok(many(move |_, mut inputs: Inputs| {
+        let pattern = file(&inputs.tensor(0)?, "file_pattern")?;
+        let name = file(&inputs.tensor(1)?, "tensor_name")?;
+        let slice = if sliced { file(&inputs.tensor(2)?, "shape_and_slice")? } else { String::new() };
+        let tensor = restore_first(&systems, &pattern, &name, &slice, dtype)?;
+        Ok(std::iter::once(Value::Tensor(tensor)).collect())
+    })
+    .heavy())
+}
+
+/// Reads from files of the first format.
+fn restore_first(systems: &FileSystems, pattern: &str, name: &str, slice: &str, dtype: DType) -> Result<Tensor> {
+    let reader = TensorSliceReader::open(systems, pattern)?;
+    let stored = reader
+        .tensor(name)
+        .map_err(|_| not_found!("Tensor name \"{name}\" not found in checkpoint files {pattern}"))?;
+    if stored.dtype != dtype {
+        return Err(invalid!(
+            "Expected to restore a tensor of type {dtype}, got a tensor of type {} instead: tensor_name = {name}",
+            stored.dtype
+        ));
+    }
+    match slice {
+        "" => reader.read(name),
+        text => {
+            let (shape, slice, _) = parse_shape_and_slice(text)?;
+            if shape != stored.shape {
+                return Err(invalid!(
+                    "Shape in shape_and_slice spec does not match the shape in the save file: {shape}, save file \
+                     shape: {}",
+                    stored.shape
+                ));
+            }
+            reader.read_slice(name, &slice)
+        }
+    }
+}
+
+fn restore_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (systems, types) = (systems(setup)?, setup.types("dtypes")?);
+    Ok(many(move |_, mut inputs: Inputs| {
+        let prefix = prefix(&inputs.tensor(0)?)?;
+        let named = named_slices(&inputs.tensor(1)?, &inputs.tensor(2)?)?;
+        if named.len() != types.len() {
+            return Err(invalid!("Got {} tensor names, but {} expected dtypes.", named.len(), types.len()));
+        }
+        let bundle = match Bundle::open(&systems, &prefix) {
+            Ok(bundle) => bundle,
+            Err(error) => return older(&systems, &prefix, &named, &types, error),
+        };
+        check_types(&bundle, &named, &types)?;
+        let read = |(name, slice): &(String, String)| restore(&bundle, name, slice).map(Value::Tensor);
+        named.iter().map(read).collect()
+    })
+    .heavy())
+}
+
+/// The prefix may name a checkpoint of the first format.
+fn older(
+    systems: &FileSystems,
+    prefix: &str,
+    named: &[(String, String)],
+    types: &[DType],
+    error: Error,
+) -> Result<Outputs> {
+    if !systems.exists(prefix).unwrap_or(false) {
+        return Err(missing(prefix, error));
+    }
+    let read = |((name, slice), &dtype): (&(String, String), &DType)| {
+        restore_first(systems, prefix, name, slice, dtype).map(Value::Tensor)
+    };
+    named.iter().zip(types).map(read).collect()
+}
+
+fn missing(prefix: &str, error: Error) -> Error {
+    match error.code {
+        Code::NotFound => {
+            not_found!("Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}")
+        }
+        _ => error,
+    }
+}
+
+fn check_types(bundle: &Bundle, named: &[(String, String)], types: &[DType]) -> Result<()> {
+    let mut wrong = String::new();
+    for ((name, _), &wanted) in named.iter().zip(types) {
+        let found = bundle.entry(name)?.dtype;
+        if found != wanted.base() {
+            wrong += &format!("tensor_name = {name}; expected dtype {wanted} does not equal original dtype {found}\n");
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(invalid!("{}", wrong.trim_end())) }
+}
+
+fn restore(bundle: &Bundle, name: &str, slice: &str) -> Result<Tensor> {
+    if slice.is_empty() {
+        return bundle.read(name);
+    }
+    let stored: Shape = bundle.entry(name)?.shape.clone();
+    let (shape, slice, _): (Shape, TensorSlice, Shape) = parse_shape_and_slice(slice)?;
+    if shape != stored {
+        return Err(invalid!(
+            "tensor_name = {name}; shape in shape_and_slice spec {shape} does not match the shape stored in \
+             checkpoint: {stored}"
+        ));
+    }
+    bundle.read_slice(name, &slice)
+}

@@ -1,0 +1,19 @@
+//! The file systems that kernels reach.
+
+use io::FileSystems;
+use op::{Resources, Setup};
+use status::Result;
+use std::sync::Arc;
+
+/// Where the file systems of a task are kept. No container of a user has this name, so no reset forgets the files in
+/// memory.
+const CONTAINER: &str = "__file_systems";
+
+/// The file systems of the task a node is on: those it was given, else the local disk and its memory.
+pub(crate) fn systems(setup: &Setup<'_>) -> Result<Arc<FileSystems>> {
+    of(setup.resources())
+}
+
+fn of(resources: &Resources) -> Result<Arc<FileSystems>> {
+    resources.get_or_create(CONTAINER, "all", || Ok(FileSystems::local()))
+}
