@@ -1,27 +1,42 @@
-//! `flowgrid demo`: a network learns to read digits, in this process or on a server.
+//! `flowgrid demo`: a network learns to read digits, on a cluster of processes that it starts itself.
 
 mod digits;
 mod model;
+mod report;
+mod worker;
 
-use anyhow::{Context, Result};
+use crate::processes::Processes;
+use crate::stop;
+use anyhow::{Context, Result, bail};
 use digits::Digits;
-use flowgrid::prelude::*;
-use indicatif::{ProgressBar, ProgressStyle};
-use model::Model;
+use flowgrid::Task;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use worker::{Report, Worker};
 
 /// Flags of `flowgrid demo`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     flowgrid demo\n  \
-    flowgrid demo --steps 1000 --learning-rate 0.02 --losses losses.txt\n  \
-    flowgrid demo --target grpc://127.0.0.1:2222\n\n\
-    The Python twin crates/cli/demo.py trains the same model on the same digits with TensorFlow:\n\
-    the losses are the same, step by step.")]
+    flowgrid demo --ps 1 --workers 4 --steps 2000\n  \
+    flowgrid demo --alone --losses losses.txt\n  \
+    flowgrid demo --targets 'ps=h0:2222;worker=h1:2222,h2:2222'\n\n\
+    Each worker trains on batches of its own with the same variables, which lie on the parameter servers.\n\
+    With --alone, or with one worker, the losses are those of the Python twin crates/cli/demo.py, step by step.")]
 pub struct Args {
-    /// How many steps to train.
-    #[arg(long, default_value_t = 500)]
+    /// Parameter servers to start; the variables lie there.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    ps: usize,
+
+    /// Workers to start; the steps are shared among them.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    workers: usize,
+
+    /// Steps of all workers together.
+    #[arg(long, default_value_t = 1000)]
     steps: usize,
 
     /// Seed of the digits, the batches and the first weights.
@@ -36,11 +51,15 @@ pub struct Args {
     #[arg(long, default_value_t = 0.005)]
     learning_rate: f64,
 
-    /// A server to train on, grpc://host:port; this process if none is given.
-    #[arg(long, default_value = "", value_name = "TARGET", hide_default_value = true)]
-    target: String,
+    /// Train in this process, without any server.
+    #[arg(long, conflicts_with_all = ["ps", "workers", "targets"])]
+    alone: bool,
 
-    /// Write the loss of every step to this file, one line each.
+    /// Train on a cluster that runs already, TensorFlow's servers included: `ps=host:port;worker=host:port`.
+    #[arg(long, value_name = "SPEC", conflicts_with_all = ["ps", "workers"])]
+    targets: Option<String>,
+
+    /// Write the loss of every step of the first worker to this file, one line each.
     #[arg(long, value_name = "FILE")]
     losses: Option<PathBuf>,
 }
@@ -52,47 +71,124 @@ const HELD_OUT: usize = 1000;
 /// Trains and reports.
 pub fn run(args: Args) -> Result<()> {
     anyhow::ensure!(args.batch > 0, "--batch must be at least 1");
-    let digits = Digits::new(args.seed);
-    let graph = Graph::new();
-    let model = Model::build(&graph, args.seed as i64, args.learning_rate)?;
-    let session = Session::with_config(&args.target, &graph, SessionConfig::default())?;
-    session.execute(&global_variables_initializer(&graph), feeds! {})?;
-
+    let (cluster, processes) = cluster(&args)?;
+    let stopping = AtomicBool::new(false);
+    let signal = stop::on_signal()?;
+    let workers = open_workers(&args, cluster.as_ref())?;
     let begin = std::time::Instant::now();
-    let losses = train(&args, &digits, &model, &session)?;
+    let ended = AtomicBool::new(false);
+    let reports = std::thread::scope(|scope| {
+        let (stopping, ended) = (&stopping, &ended);
+        scope.spawn(move || watch(signal, stopping, ended));
+        let reports = train(&args, &workers, stopping);
+        ended.store(true, Ordering::Relaxed);
+        reports
+    })?;
     let seconds = begin.elapsed().as_secs_f64();
-    if let Some(path) = &args.losses {
-        write_losses(path, &losses).with_context(|| format!("writing {}", path.display()))?;
+    if let (Some(path), Some(first)) = (&args.losses, reports.first()) {
+        write_losses(path, &first.losses).with_context(|| format!("writing {}", path.display()))?;
     }
+    let result = finish(&args, &workers, &reports, seconds);
+    drop(workers);
+    drop(processes);
+    if stopping.load(Ordering::Relaxed) {
+        println!("stopped before its end; all tasks are down");
+    }
+    result
+}
+
+/// Passes a signal on to those who train, until they have ended.
+fn watch(signal: Receiver<()>, stopping: &AtomicBool, ended: &AtomicBool) {
+    while !ended.load(Ordering::Relaxed) {
+        if signal.recv_timeout(std::time::Duration::from_millis(100)).is_ok() {
+            return stopping.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The cluster to train on; none for this process alone. Processes that were started stop when dropped.
+fn cluster(args: &Args) -> Result<(Option<flowgrid::ClusterSpec>, Option<Processes>)> {
+    if args.alone {
+        return Ok((None, None));
+    }
+    if let Some(text) = &args.targets {
+        return Ok((Some(flowgrid::ClusterSpec::parse(text)?), None));
+    }
+    anyhow::ensure!(args.workers > 0, "--workers must be at least 1, or use --alone");
+    let processes = Processes::start(&[("ps", args.ps), ("worker", args.workers)])?;
+    Ok((Some(processes.cluster.clone()), Some(processes)))
+}
+
+fn open_workers(args: &Args, cluster: Option<&flowgrid::ClusterSpec>) -> Result<Vec<Worker>> {
+    let Some(cluster) = cluster else {
+        return Ok(vec![Worker::open("", None, &[], args)?]);
+    };
+    let of = |job: &str| cluster.tasks().filter(|task| task.job == job).collect::<Vec<Task>>();
+    let (servers, tasks) = (of("ps"), of("worker"));
+    if tasks.is_empty() {
+        bail!("the cluster {cluster} has no job 'worker'");
+    }
+    let open = |task: &Task| {
+        let target = format!("grpc://{}", cluster.address(task).unwrap_or_default());
+        Worker::open(&target, Some(task), &servers, args)
+    };
+    tasks.iter().map(open).collect()
+}
+
+/// All workers at once, after the first has given the variables their first values.
+fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<Report>> {
+    workers[0].initialize()?;
+    let bars = MultiProgress::new();
+    let style = ProgressStyle::with_template("{prefix:10} {bar:30} {pos:>5}/{len}  {msg}")?;
+    let digits = Digits::new(args.seed);
+    std::thread::scope(|scope| {
+        let mut running = Vec::new();
+        for (number, worker) in workers.iter().enumerate() {
+            let bar = bars.add(ProgressBar::new(share(args.steps, workers.len(), number).count() as u64));
+            bar.set_style(style.clone());
+            bar.set_prefix(format!("worker {number}"));
+            let digits = &digits;
+            let steps = share(args.steps, workers.len(), number);
+            running.push(scope.spawn(move || worker.train(digits, steps, args, &bar, stopping)));
+        }
+        let joined = running.into_iter().map(|thread| thread.join());
+        joined.map(|report| report.map_err(|_| anyhow::anyhow!("a worker's thread panicked"))).collect()
+    })
+}
+
+/// The numbers of a worker's steps: every so many-th.
+fn share(steps: usize, workers: usize, number: usize) -> impl Iterator<Item = usize> + Send {
+    (number..steps).step_by(workers)
+}
+
+/// Shows how well it reads digits it never saw, where everything lies, and what travelled.
+fn finish(args: &Args, workers: &[Worker], reports: &[Report], seconds: f64) -> Result<()> {
+    for (number, report) in reports.iter().enumerate() {
+        if let Some(error) = &report.error {
+            println!("worker {number} was lost after {} steps: {error}", report.losses.len());
+        }
+    }
+    let Some(alive) = workers.iter().zip(reports).find_map(|(worker, report)| report.error.is_none().then_some(worker))
+    else {
+        bail!("no worker is left");
+    };
     let held_out: Vec<usize> = (TRAINING..TRAINING + HELD_OUT).collect();
-    let (images, labels) = digits.examples(&held_out)?;
-    let (loss, accuracy): (f32, f32) =
-        session.run((&model.loss, &model.accuracy), feeds! { &model.images => images, &model.labels => labels })?;
+    let (loss, accuracy) = alive.test(&Digits::new(args.seed), &held_out)?;
+    let steps: usize = reports.iter().map(|report| report.losses.len()).sum();
+    if !args.alone {
+        report::placement(alive);
+        report::traffic(workers, reports);
+    }
     println!(
-        "{} steps in {seconds:.2} s; on {HELD_OUT} digits it never saw: loss {loss:.4}, accuracy {:.1} %",
-        args.steps,
+        "{steps} steps in {seconds:.2} s ({:.0} digits/s); on {HELD_OUT} digits it never saw: loss {loss:.4}, accuracy \
+         {:.1} %",
+        (steps * args.batch) as f64 / seconds,
         accuracy * 100.0
     );
     Ok(())
 }
 
-fn train(args: &Args, digits: &Digits, model: &Model, session: &Session) -> Result<Vec<f32>> {
-    let bar = ProgressBar::new(args.steps as u64);
-    bar.set_style(ProgressStyle::with_template("{bar:40} {pos}/{len}  {per_sec}  {msg}")?);
-    let mut losses = Vec::with_capacity(args.steps);
-    for step in 0..args.steps {
-        let (images, labels) = digits.examples(&digits.batch(step, args.batch, TRAINING))?;
-        let feeds = feeds! { &model.images => images, &model.labels => labels };
-        let (loss, ()): (f32, ()) = session.run((&model.loss, &model.train), feeds)?;
-        losses.push(loss);
-        bar.set_message(format!("loss {loss:.4}"));
-        bar.inc(1);
-    }
-    bar.finish();
-    Ok(losses)
-}
-
-fn write_losses(path: &PathBuf, losses: &[f32]) -> std::io::Result<()> {
+fn write_losses(path: &Path, losses: &[f32]) -> std::io::Result<()> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     for loss in losses {
         writeln!(file, "{loss}")?;

@@ -1,6 +1,6 @@
 //! Steps in progress: where their tensors wait, and how those of other tasks are fetched.
 
-use crate::api::RecvTensor;
+use crate::api::{RecvTensor, from_task};
 use crate::worker::Worker;
 use crate::{ClusterSpec, Task};
 use exec::LocalRendezvous;
@@ -144,7 +144,7 @@ impl StepRendezvous {
         self.worker.peers.spawn(Box::pin(async move {
             match link.recv_tensor(request.clone()).await {
                 Ok((tensor, dead)) => drop(local.send(&request.key, tensor, dead)),
-                Err(error) => local.abort(error),
+                Err(error) => local.abort(from_task(error, &task.to_string())),
             }
         }));
     }

@@ -18,13 +18,24 @@ fn the_demo_has_the_losses_of_its_twin() {
         let text = std::fs::read_to_string(&path).unwrap();
         text.lines().map(|line| line.parse().unwrap()).collect()
     };
-    let ours = run(Command::new(program()).arg("demo"), "ours.txt");
     let theirs = run(Command::new(python()).arg(root().join("crates/cli/demo.py")), "theirs.txt");
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert_eq!((ours.len(), theirs.len()), (60, 60));
-    for (step, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-        assert!((ours - theirs).abs() <= 1e-4 * theirs.abs(), "step {step}: {ours} instead of {theirs}");
+    for args in [&["demo", "--alone"][..], &["demo", "--ps", "2", "--workers", "1"]] {
+        let ours = run(Command::new(program()).args(args), "ours.txt");
+        assert_eq!((ours.len(), theirs.len()), (60, 60));
+        for (step, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+            assert!((ours - theirs).abs() <= 1e-4 * theirs.abs(), "{args:?} step {step}: {ours} instead of {theirs}");
+        }
     }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_demo_trains_on_a_cluster() {
+    let text = output(Command::new(program()).args(["demo", "--ps", "2", "--workers", "2", "--steps", "300"]));
+    assert!(text.contains("/job:ps/replica:0/task:1"), "{text}");
+    let accuracy = text.split("accuracy").nth(1).and_then(|rest| rest.trim().split(' ').next());
+    let accuracy: f64 = accuracy.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"));
+    assert!(accuracy > 80.0, "{text}");
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! One worker of the demo: a graph, a session with its task, its share of the steps.
+
+use super::digits::Digits;
+use super::model::Model;
+use super::{Args, TRAINING};
+use anyhow::Result;
+use flowgrid::prelude::*;
+use flowgrid::{RunMetadata, Task};
+use indicatif::ProgressBar;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// A client of one worker task.
+pub struct Worker {
+    pub graph: Graph,
+    pub model: Model,
+    session: Session,
+    batch: usize,
+}
+
+/// What became of a worker's steps.
+#[derive(Default)]
+pub struct Report {
+    pub losses: Vec<f32>,
+    /// Why it stopped early.
+    pub error: Option<Error>,
+    /// What happened in its last step.
+    pub trace: RunMetadata,
+}
+
+impl Worker {
+    /// Builds the graph and opens the session; the variables lie on `servers`, the rest on `task`.
+    pub fn open(target: &str, task: Option<&Task>, servers: &[Task], args: &Args) -> Result<Worker> {
+        let graph = Graph::new();
+        let model = Model::build(&graph, task, servers, args.seed as i64, args.learning_rate)?;
+        let session = Session::with_config(target, &graph, SessionConfig::default())?;
+        Ok(Worker { graph, model, session, batch: args.batch })
+    }
+
+    /// Gives all variables their first values.
+    pub fn initialize(&self) -> Result<()> {
+        Ok(self.session.execute(&global_variables_initializer(&self.graph), feeds! {})?)
+    }
+
+    /// Runs steps until all are done, an error comes, or somebody says stop.
+    pub fn train(
+        &self,
+        digits: &Digits,
+        steps: impl Iterator<Item = usize>,
+        args: &Args,
+        bar: &ProgressBar,
+        stopping: &AtomicBool,
+    ) -> Report {
+        let (mut report, begin) = (Report::default(), Instant::now());
+        for step in steps {
+            if stopping.load(Ordering::Relaxed) {
+                break;
+            }
+            match self.step(digits, step) {
+                Ok(loss) => report.losses.push(loss),
+                Err(error) => {
+                    bar.abandon_with_message("lost");
+                    report.error = Some(error);
+                    return report;
+                }
+            }
+            let rate = report.losses.len() as f64 / begin.elapsed().as_secs_f64();
+            let loss = report.losses.last().copied().unwrap_or_default();
+            bar.set_message(format!("{rate:.0} steps/s  {:.0} digits/s  loss {loss:.4}", rate * args.batch as f64));
+            bar.inc(1);
+        }
+        report.trace = self.trace(digits).unwrap_or_default();
+        bar.finish();
+        report
+    }
+
+    fn step(&self, digits: &Digits, step: usize) -> Result<f32, Error> {
+        let (images, labels) = digits.examples(&digits.batch(step, self.batch, TRAINING))?;
+        let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
+        let (loss, ()): (f32, ()) = self.session.run((&self.model.loss, &self.model.train), feeds)?;
+        Ok(loss)
+    }
+
+    /// What a step does, without its update.
+    fn trace(&self, digits: &Digits) -> Result<RunMetadata, Error> {
+        let (images, labels) = digits.examples(&digits.batch(0, self.batch, TRAINING))?;
+        let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
+        let options = RunOptions { trace: true, ..RunOptions::default() };
+        let (_, metadata): (Vec<Tensor>, _) = self.session.run_with(&self.model.gradients[..], feeds, options)?;
+        Ok(metadata)
+    }
+
+    /// Loss and accuracy on digits by number.
+    pub fn test(&self, digits: &Digits, numbers: &[usize]) -> Result<(f32, f32)> {
+        let (images, labels) = digits.examples(numbers)?;
+        let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
+        Ok(self.session.run((&self.model.loss, &self.model.accuracy), feeds)?)
+    }
+}
