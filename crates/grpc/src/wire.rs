@@ -235,6 +235,13 @@ fn node_stats(node: cluster::NodeStats) -> pb::NodeExecStats {
     }
 }
 
+/// Type and shape of an output, if it says both.
+fn described(output: &pb::NodeOutput) -> Option<(tensor::DType, tensor::Shape)> {
+    let description = output.tensor_description.as_ref()?;
+    let dims: Vec<i64> = description.shape.as_ref()?.dim.iter().map(|dim| dim.size).collect();
+    Some((tensor::DType::from_number(description.dtype), tensor::Shape::checked(&dims).ok()?))
+}
+
 fn decode_stats(stats: pb::StepStats) -> StepStats {
     let node = |node: pb::NodeExecStats, device: &Arc<str>| {
         let op = node.timeline_label.split(" = ").nth(1).and_then(|rest| rest.split('(').next()).unwrap_or("");
@@ -245,7 +252,7 @@ fn decode_stats(stats: pb::StepStats) -> StepStats {
             scheduled: node.scheduled_nanos as u64,
             start: node.all_start_nanos as u64,
             end: node.all_start_nanos.wrapping_add(node.all_end_rel_nanos) as u64,
-            outputs: Vec::new(),
+            outputs: node.output.iter().filter_map(described).collect(),
             thread: node.thread_id,
         }
     };

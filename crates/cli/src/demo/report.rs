@@ -2,6 +2,7 @@
 
 use super::worker::{Report, Worker};
 use crate::table;
+use flowgrid::AttrValue;
 use flowgrid::prelude::*;
 use std::collections::BTreeMap;
 
@@ -10,11 +11,22 @@ pub fn placement(worker: &Worker) {
     let row = |variable: Variable| {
         let shape = variable.shape();
         let bytes = shape.known().map_or(0, |shape| shape.elements() * variable.dtype().size());
-        vec![variable.name(), shape.to_string(), bytes.to_string(), variable.handle().node().def().device.clone()]
+        vec![variable.name(), shape.to_string(), bytes.to_string(), place(&variable)]
     };
     let rows: Vec<Vec<String>> = global_variables(&worker.graph).into_iter().map(row).collect();
     println!();
     table::print(&["variable", "shape", "bytes", "device"], &rows);
+}
+
+/// The device of a variable, or the node beside which it lies.
+fn place(variable: &Variable) -> String {
+    let def = variable.handle().node().def();
+    match def.attrs.get("_class") {
+        Some(AttrValue::List(list)) if def.device.is_empty() && !list.strings.is_empty() => {
+            String::from_utf8_lossy(&list.strings[0]).replace("loc:@", "with ")
+        }
+        _ => def.device.clone(),
+    }
 }
 
 /// The bytes each task receives in a forward and backward pass, as the trace of one shows them.
