@@ -1,4 +1,5 @@
 //! Tests of planning.
 
+mod lower;
 mod partition;
 mod text;
