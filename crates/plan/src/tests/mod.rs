@@ -2,4 +2,5 @@
 
 mod lower;
 mod partition;
+mod place;
 mod text;
