@@ -1,4 +1,6 @@
 //! Tests of planning.
 
+mod lower;
 mod partition;
+mod place;
 mod text;

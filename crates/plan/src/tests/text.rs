@@ -15,6 +15,7 @@ const OPS: &[&str] = &[
     "Placeholder() -> output: dtype; dtype: type = float",
     "Mul(x: T, y: T) -> z: T; T: type = float",
     "Add(x: T, y: T) -> z: T; T: type = float",
+    "Neg(x: T) -> y: T; T: type = float",
     "Less(x: T, y: T) -> z: bool; T: type = float",
     "Identity(input: T) -> output: T; T: type = float",
     "IdentityN(input: [T]) -> output: [T]; T: list(type)",

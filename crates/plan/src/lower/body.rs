@@ -1,0 +1,99 @@
+//! The body of a function with its attributes put in, and what the names in it mean.
+
+use graph::{AttrList, AttrValue, Function, FunctionDef, NodeDef, Signature};
+use rustc_hash::FxHashMap;
+use status::{Result, invalid};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tensor::DType;
+
+/// A function body on its way into a graph.
+pub(super) struct Body {
+    pub nodes: Vec<NodeDef>,
+    /// Arguments and outputs as functions name them, to tensors of the graph.
+    sources: FxHashMap<String, String>,
+}
+
+impl Body {
+    /// Puts in the attributes; `prefix` goes before the names of the nodes, `args` are the arguments.
+    pub fn new<'s>(
+        def: &FunctionDef,
+        function: &Function,
+        prefix: &str,
+        args: &[(String, Vec<String>)],
+        signature_of: impl Fn(&str) -> Result<&'s Signature>,
+    ) -> Result<Body> {
+        let mut body = Body { nodes: Vec::with_capacity(def.nodes.len()), sources: FxHashMap::default() };
+        for (name, tensors) in args {
+            body.declare(name, tensors);
+        }
+        for node in &def.nodes {
+            let node = substituted(node, function);
+            let signature = signature_of(&node.op)?;
+            let mut next = 0;
+            for arg in &signature.outputs {
+                let count = signature.arg_types(arg, &node)?.len();
+                let name = |index| super::output(&format!("{prefix}{}", node.name), index);
+                let tensors: Vec<String> = (next..next + count).map(name).collect();
+                body.declare(&format!("{}:{}", node.name, arg.name), &tensors);
+                next += count;
+            }
+            body.nodes.push(node);
+        }
+        Ok(body)
+    }
+
+    fn declare(&mut self, name: &str, tensors: &[String]) {
+        for (index, tensor) in tensors.iter().enumerate() {
+            self.sources.insert(format!("{name}:{index}"), tensor.clone());
+            if index == 0 {
+                self.sources.insert(name.to_string(), tensor.clone());
+            }
+        }
+    }
+
+    /// The tensor of the graph that a body calls `name`.
+    pub fn source(&self, name: &str) -> Result<String> {
+        let found = self.sources.get(name).cloned();
+        found.ok_or_else(|| invalid!("Function body refers to unknown input '{name}'"))
+    }
+
+    /// The tensors of a result that names its first.
+    pub fn results(&self, first: &str, count: usize) -> Result<Vec<String>> {
+        let base = first.rsplit_once(':').filter(|(_, last)| last.parse::<usize>().is_ok()).map_or(first, |(b, _)| b);
+        match count {
+            1 => Ok(vec![self.source(first)?]),
+            _ => (0..count).map(|index| self.source(&format!("{base}:{index}"))).collect(),
+        }
+    }
+}
+
+/// Types of the tensors that an argument or result of a function stands for.
+pub(super) fn arg_types(signature: &Signature, arg: &graph::Arg, function: &Function) -> Result<Vec<DType>> {
+    let call = NodeDef { name: function.name.clone(), attrs: function.attrs.clone(), ..NodeDef::default() };
+    Ok(signature.arg_types(arg, &call)?.to_vec())
+}
+
+fn substituted(node: &Arc<NodeDef>, function: &Function) -> NodeDef {
+    let mut node = (**node).clone();
+    node.attrs.values_mut().for_each(|value| substitute(value, &function.attrs));
+    node
+}
+
+fn substitute(value: &mut AttrValue, attrs: &BTreeMap<String, AttrValue>) {
+    let inside = |function: &Arc<Function>| {
+        let mut inner = (**function).clone();
+        inner.attrs.values_mut().for_each(|value| substitute(value, attrs));
+        Arc::new(inner)
+    };
+    match value {
+        AttrValue::Placeholder(name) => {
+            if let Some(given) = attrs.get(name) {
+                *value = given.clone();
+            }
+        }
+        AttrValue::Func(function) => *function = inside(function),
+        AttrValue::List(AttrList { funcs, .. }) => funcs.iter_mut().for_each(|function| *function = inside(function)),
+        _ => {}
+    }
+}

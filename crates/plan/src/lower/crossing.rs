@@ -1,0 +1,132 @@
+//! Whether a functional op has work or resources on another task than its own.
+
+use super::{Kind, Lowering, OWN_CALL, is_true, kind, split_inputs};
+use graph::{AttrList, AttrValue, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
+use rustc_hash::FxHashSet;
+use tensor::DType;
+
+/// How far a handle is followed back to the node that made it.
+const HOPS: usize = 64;
+
+impl Lowering<'_> {
+    pub(super) fn crosses(&self, node: &NodeDef) -> bool {
+        let Some(device) = self.asked(node, HOPS) else { return false };
+        let own = self.task(&device);
+        self.has_far_resource(node, &own) || self.bodies_leave(node, &device, &own, &mut FxHashSet::default())
+    }
+
+    /// The task of a device, the master's own where it names none.
+    fn task(&self, device: &DeviceSpec) -> DeviceSpec {
+        let home = DeviceSpec { kind: None, id: None, ..self.options.home.clone() };
+        DeviceSpec { kind: None, id: None, ..device.clone().or(&home) }
+    }
+
+    /// What a node asks for, itself or through those it is put beside; none if it cannot be read.
+    fn asked(&self, node: &NodeDef, hops: usize) -> Option<DeviceSpec> {
+        if !node.device.is_empty() || hops == 0 {
+            return DeviceSpec::parse(&node.device).ok();
+        }
+        let Some(AttrValue::List(AttrList { strings, .. })) = node.attrs.get("_class") else {
+            return Some(DeviceSpec::default());
+        };
+        let names = strings.iter().filter_map(|class| class.strip_prefix(b"loc:@"));
+        let mut others = names.filter_map(|name| self.source(std::str::from_utf8(name).ok()?));
+        match others.find(|other| other.name != node.name) {
+            Some(other) => self.asked(other, hops - 1),
+            None => Some(DeviceSpec::default()),
+        }
+    }
+
+    fn has_far_resource(&self, node: &NodeDef, own: &DeviceSpec) -> bool {
+        let types = self.signature(&node.op).and_then(|signature| signature.input_types(node));
+        let Ok(types) = types else { return false };
+        let (data, _) = split_inputs(node);
+        data.iter().zip(types).filter(|(_, dtype)| *dtype == DType::RESOURCE).any(|(input, _)| {
+            let origin = self.origin(&self.tensor(input));
+            origin.and_then(|origin| self.asked(origin, HOPS)).is_some_and(|device| self.task(&device) != *own)
+        })
+    }
+
+    /// The node that made a handle, behind those that only pass it on.
+    fn origin(&self, tensor: &str) -> Option<&NodeDef> {
+        let (mut tensor, mut node) = (self.tensor(tensor), None);
+        for _ in 0..HOPS {
+            let Some(source) = self.source(&tensor) else { break };
+            node = Some(&**source);
+            let index = match source.op.as_str() {
+                "Identity" | "Switch" | "_SwitchN" | "Enter" | "Exit" | "Merge" | "NextIteration" => 0,
+                "IdentityN" => TensorName::parse(&tensor).index.unwrap_or(0) as usize,
+                _ => break,
+            };
+            let Some(input) = source.inputs.get(index) else { break };
+            tensor = self.tensor(input);
+        }
+        node
+    }
+
+    /// Whether a body, or a body called there, names another task. A native call runs where its node is.
+    fn bodies_leave(
+        &self,
+        node: &NodeDef,
+        device: &DeviceSpec,
+        own: &DeviceSpec,
+        seen: &mut FxHashSet<(String, DeviceSpec)>,
+    ) -> bool {
+        if self.is_native(node) {
+            return false;
+        }
+        called(node).into_iter().any(|function| {
+            let Some(def) = self.library.functions.get(&function.name) else { return false };
+            let is_new = !is_noinline(def) && seen.insert((function.name.clone(), device.clone()));
+            is_new
+                && def.nodes.iter().any(|inner| {
+                    let Ok(asked) = DeviceSpec::parse(&inner.device) else { return false };
+                    let asked = asked.or(device);
+                    self.task(&asked) != *own || self.bodies_leave(inner, &asked, own, seen)
+                })
+        })
+    }
+
+    /// Whether a function comes back to itself: then its body can never stand in its place.
+    pub(super) fn is_recursive(&self, name: &str) -> bool {
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        let mut queue = vec![name];
+        while let Some(next) = queue.pop() {
+            let Some(def) = self.library.functions.get(next) else { continue };
+            for node in &def.nodes {
+                let by_name = [node.op.as_str()];
+                for inner in called(node).into_iter().map(|function| function.name.as_str()).chain(by_name) {
+                    if inner == name {
+                        return true;
+                    }
+                    let known = self.library.functions.get_key_value(inner);
+                    queue.extend(known.filter(|(key, _)| seen.insert(key)).map(|(key, _)| key.as_str()));
+                }
+            }
+        }
+        false
+    }
+
+    fn is_native(&self, node: &NodeDef) -> bool {
+        self.library.functions.contains_key(&node.op) && !is_true(node, OWN_CALL)
+            || kind(node, self.library).is_none_or(|kind| kind == Kind::Call && called(node).is_empty())
+    }
+}
+
+/// The functions a node calls by its attributes.
+fn called(node: &NodeDef) -> Vec<&Function> {
+    let mut functions: Vec<&Function> = Vec::new();
+    for value in node.attrs.values() {
+        match value {
+            AttrValue::Func(function) => functions.push(function),
+            AttrValue::List(list) => functions.extend(list.funcs.iter().map(|function| &**function)),
+            _ => {}
+        }
+    }
+    functions
+}
+
+/// Whether a function asks to stay a call.
+pub(super) fn is_noinline(function: &FunctionDef) -> bool {
+    function.attrs.get("_noinline") == Some(&AttrValue::Bool(true))
+}

@@ -1,0 +1,195 @@
+//! Calls: the body of the function takes the place of the call.
+
+use super::body::{Body, arg_types};
+use super::crossing::is_noinline;
+use super::{Lowering, OWN_CALL, beside, function_attr, is_true, kind, new_node, split_inputs, typed};
+use graph::{AttrValue, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
+use rustc_hash::FxHashSet;
+use status::{Result, internal, invalid};
+use std::sync::Arc;
+use tensor::DType;
+
+/// A call in the course of being replaced.
+struct Call<'n> {
+    node: &'n NodeDef,
+    def: Arc<FunctionDef>,
+    function: Arc<Function>,
+    /// What the body waits for, as an input.
+    control: Option<String>,
+    /// The body's nodes keep devices of their own.
+    many_devices: bool,
+}
+
+impl Lowering<'_> {
+    pub(super) fn inline(&mut self, place: usize, node: &NodeDef) -> Result<()> {
+        let by_attr = matches!(node.op.as_str(), "PartitionedCall" | "StatefulPartitionedCall");
+        let function = match by_attr {
+            true => function_attr(node, "f")?,
+            false => Arc::new(Function { name: node.op.clone(), attrs: node.attrs.clone() }),
+        };
+        let def = self.library.functions.get(&function.name).cloned();
+        let def = def.ok_or_else(|| internal!("Can't find a function: node={}", node.name))?;
+        if is_noinline(&def) || self.is_recursive(&function.name) {
+            return Ok(());
+        }
+        let many_devices = by_attr || is_true(node, OWN_CALL);
+        let mut call = Call { node, def, function, control: None, many_devices };
+        call.control = self.add_input_control(&call);
+        let args = self.add_inputs(&call)?;
+        let prefix = format!("{}/", node.name);
+        let this = &*self;
+        let body = Body::new(&call.def, &call.function, &prefix, &args, |op| this.signature(op))?;
+        self.add_body_nodes(&call, &body, &args)?;
+        let outputs = self.add_outputs(&call, &body)?;
+        let executed = self.add_output_control(&call, &outputs);
+        for (index, (tensor, _)) in outputs.iter().enumerate() {
+            self.outputs.insert((node.name.clone(), index as u32), tensor.clone());
+        }
+        self.controls.insert(node.name.clone(), executed.clone());
+        match is_true(node, OWN_CALL) {
+            true => self.nodes[place] = None,
+            false => self.leave_behind(place, node, outputs, Some(executed)),
+        }
+        Ok(())
+    }
+
+    /// One node waits for all that the call waits for.
+    fn add_input_control(&mut self, call: &Call<'_>) -> Option<String> {
+        let (_, controls) = split_inputs(call.node);
+        if controls.is_empty() {
+            return None;
+        }
+        let name = self.new_name(&format!("Func/{}/input_control_node", call.node.name));
+        let inputs = controls.iter().map(|control| format!("^{control}")).collect();
+        self.add(new_node(&name, "NoOp", inputs, &call.node.device, []));
+        Some(format!("^{name}"))
+    }
+
+    /// The arguments by name, each passed on where it comes from.
+    fn add_inputs(&mut self, call: &Call<'_>) -> Result<Vec<(String, Vec<String>)>> {
+        let (data, _) = split_inputs(call.node);
+        let (mut data, mut args) = (data.into_iter(), Vec::new());
+        for arg in &call.def.signature.inputs {
+            let mut tensors = Vec::new();
+            for dtype in arg_types(&call.def.signature, arg, &call.function)? {
+                let input = data.next().ok_or_else(|| wrong_count(call, "arguments"))?;
+                tensors.push(self.add_input(call, input, dtype));
+            }
+            args.push((arg.name.clone(), tensors));
+        }
+        match data.next() {
+            None => Ok(args),
+            Some(_) => Err(wrong_count(call, "arguments")),
+        }
+    }
+
+    fn add_input(&mut self, call: &Call<'_>, input: &str, dtype: DType) -> String {
+        let input = self.tensor(input);
+        let name = self.new_name(&format!("Func/{}/input", call.node.name));
+        let (mut attrs, mut device) = (vec![typed(dtype)], call.node.device.clone());
+        if call.many_devices {
+            attrs.push(("_class".to_string(), beside(TensorName::parse(&input).node)));
+            device = self.requested_device(&input);
+        }
+        let inputs = [input].into_iter().chain(call.control.clone()).collect();
+        self.add(new_node(&name, "Identity", inputs, &device, attrs));
+        name
+    }
+
+    fn add_body_nodes(&mut self, call: &Call<'_>, body: &Body, args: &[(String, Vec<String>)]) -> Result<()> {
+        let own: FxHashSet<&str> = body.nodes.iter().map(|node| node.name.as_str()).collect();
+        let prefix = format!("{}/", call.node.name);
+        for node in &body.nodes {
+            let mut new = node.clone();
+            new.name = format!("{prefix}{}", node.name);
+            new.device = device_in(call, node);
+            new.inputs = Vec::with_capacity(node.inputs.len() + 1);
+            for input in &node.inputs {
+                new.inputs.push(match input.strip_prefix('^') {
+                    None => body.source(input)?,
+                    Some(name) if own.contains(name) => format!("^{prefix}{name}"),
+                    Some(name) => format!("^{}", body.source(name)?), // an argument
+                });
+            }
+            // Without inputs of its own a node would run whether or not the call does.
+            let waits = new.inputs.iter().any(|input| input.starts_with('^'));
+            let is_call = kind(node, self.library).is_some();
+            if new.inputs.is_empty() || (is_call && !waits) {
+                new.inputs.extend(call.control.clone());
+            }
+            rename_attrs(&mut new, &prefix, &own, args);
+            self.add(new);
+        }
+        Ok(())
+    }
+
+    fn add_outputs(&mut self, call: &Call<'_>, body: &Body) -> Result<Vec<(String, DType)>> {
+        let mut outputs = Vec::new();
+        for arg in &call.def.signature.outputs {
+            let types = arg_types(&call.def.signature, arg, &call.function)?;
+            let first = call.def.ret.get(&arg.name);
+            let first = first.ok_or_else(|| invalid!("Function result '{}' is missing", arg.name))?;
+            for (tensor, dtype) in body.results(first, types.len())?.into_iter().zip(types) {
+                let name = self.new_name(&format!("Func/{}/output", call.node.name));
+                let (mut attrs, mut device) = (vec![typed(dtype)], call.node.device.as_str());
+                if call.many_devices {
+                    attrs.push(("_class".to_string(), beside(TensorName::parse(&tensor).node)));
+                    device = "";
+                }
+                self.add(new_node(&name, "Identity", vec![tensor], device, attrs));
+                outputs.push((name, dtype));
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Who waits for the call waits for the side effects its function names.
+    fn add_output_control(&mut self, call: &Call<'_>, outputs: &[(String, DType)]) -> String {
+        let name = self.new_name(&format!("Func/{}/output_control_node", call.node.name));
+        let mut inputs: Vec<String> = match call.many_devices {
+            true => call.def.control_ret.values().map(|node| format!("^{}/{node}", call.node.name)).collect(),
+            false => outputs.iter().map(|(tensor, _)| format!("^{tensor}")).collect(),
+        };
+        if inputs.is_empty() {
+            inputs.extend(call.control.clone());
+        }
+        self.add(new_node(&name, "NoOp", inputs, &call.node.device, []));
+        name
+    }
+}
+
+/// The device of a body node: its own, filled up from the call's; the call's alone in a native call.
+fn device_in(call: &Call<'_>, node: &NodeDef) -> String {
+    if node.device.is_empty() || !call.many_devices {
+        return call.node.device.clone();
+    }
+    match (DeviceSpec::parse(&node.device), DeviceSpec::parse(&call.node.device)) {
+        (Ok(own), Ok(outer)) => own.or(&outer).to_string(),
+        _ => node.device.clone(),
+    }
+}
+
+/// Colocation follows the new names; frames are told apart by the call they are in.
+fn rename_attrs(node: &mut NodeDef, prefix: &str, own: &FxHashSet<&str>, args: &[(String, Vec<String>)]) {
+    if let Some(AttrValue::List(list)) = node.attrs.get_mut("_class") {
+        for class in &mut list.strings {
+            let name = class.strip_prefix(b"loc:@").and_then(|name| std::str::from_utf8(name).ok());
+            let Some(name) = name else { continue };
+            let arg = args.iter().find(|(arg, _)| arg == name).and_then(|(_, tensors)| tensors.first());
+            if let Some(arg) = arg {
+                *class = format!("loc:@{arg}").into();
+            } else if own.contains(name) {
+                *class = format!("loc:@{prefix}{name}").into();
+            }
+        }
+    }
+    if matches!(node.op.as_str(), "Enter" | "RefEnter")
+        && let Some(AttrValue::String(frame)) = node.attrs.get_mut("frame_name")
+    {
+        *frame = [prefix.as_bytes(), frame].concat().into();
+    }
+}
+
+fn wrong_count(call: &Call<'_>, what: &str) -> status::Error {
+    invalid!("Node {} does not match function {} in its {what}", call.node.name, call.function.name)
+}

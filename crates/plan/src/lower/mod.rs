@@ -1,0 +1,277 @@
+//! Functional control flow and calls become plain graphs, so that their bodies can be cut apart by task.
+
+mod body;
+mod branch;
+mod crossing;
+mod inline;
+mod repeat;
+
+use graph::{
+    AttrList, AttrValue, DeviceSpec, FlatGraph, Function, FunctionLibrary, GraphDef, NodeDef, Signature, Signatures,
+    TensorName,
+};
+use rustc_hash::FxHashMap;
+use status::{Result, invalid, not_found};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tensor::DType;
+
+/// When functional ops are lowered.
+#[derive(Clone, Debug, Default)]
+pub struct LowerOptions {
+    /// The task where nodes go that name none: the master's own.
+    pub home: DeviceSpec,
+    /// Lower also what stays on one task.
+    pub always: bool,
+}
+
+/// Replaces `If`, `Case` and `While` that ask for it by Switch, Merge and loops, and calls by the bodies of
+/// their functions, where the bodies or the resources they are given are on other tasks. A node that was
+/// replaced leaves one of its name behind, with its outputs; nodes keep their numbers, new ones follow.
+/// None if there is nothing to do.
+pub fn lower(graph: &FlatGraph, ops: &dyn Signatures, options: &LowerOptions) -> Result<Option<FlatGraph>> {
+    if graph.library.functions.is_empty() {
+        return Ok(None);
+    }
+    let mut lowering = Lowering::new(graph, ops, options);
+    let mut place = 0;
+    while let Some(node) = lowering.nodes.get(place).cloned() {
+        if let Some(node) = node {
+            lowering.visit(place, &node).map_err(|error| error.at_node(&node.name))?;
+        }
+        place += 1;
+    }
+    if lowering.count == 0 {
+        return Ok(None);
+    }
+    lowering.finish(graph, ops).map(Some)
+}
+
+/// What a node is to this room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    If,
+    Case,
+    While,
+    Call,
+}
+
+fn kind(node: &NodeDef, library: &FunctionLibrary) -> Option<Kind> {
+    match node.op.as_str() {
+        "If" | "StatelessIf" => Some(Kind::If),
+        "Case" | "StatelessCase" => Some(Kind::Case),
+        "While" | "StatelessWhile" => Some(Kind::While),
+        "PartitionedCall" | "StatefulPartitionedCall" => Some(Kind::Call),
+        op => library.functions.contains_key(op).then_some(Kind::Call),
+    }
+}
+
+/// Set on calls that are made here: they are always inlined, and their bodies keep their own devices.
+const OWN_CALL: &str = "_lower_as_multi_device_function";
+
+struct Lowering<'a> {
+    library: &'a FunctionLibrary,
+    ops: &'a dyn Signatures,
+    options: &'a LowerOptions,
+    /// None where a call was that nobody can name.
+    nodes: Vec<Option<Arc<NodeDef>>>,
+    places: FxHashMap<String, usize>,
+    /// Outputs that come from elsewhere now.
+    outputs: FxHashMap<(String, u32), String>,
+    /// Nodes that others wait for in their place.
+    controls: FxHashMap<String, String>,
+    count: usize,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(graph: &'a FlatGraph, ops: &'a dyn Signatures, options: &'a LowerOptions) -> Lowering<'a> {
+        let places = graph.nodes.iter().enumerate().map(|(place, node)| (node.def.name.clone(), place));
+        Lowering {
+            library: &graph.library,
+            ops,
+            options,
+            nodes: graph.nodes.iter().map(|node| Some(node.def.clone())).collect(),
+            places: places.collect(),
+            outputs: FxHashMap::default(),
+            controls: FxHashMap::default(),
+            count: 0,
+        }
+    }
+
+    fn visit(&mut self, place: usize, node: &NodeDef) -> Result<()> {
+        let Some(kind) = kind(node, self.library) else { return Ok(()) };
+        if !self.wants(node, kind) {
+            return Ok(());
+        }
+        match kind {
+            Kind::If => self.lower_if(place, node),
+            Kind::Case => self.lower_case(place, node),
+            Kind::While => self.lower_while(place, node),
+            Kind::Call => self.inline(place, node),
+        }
+    }
+
+    /// Whether a node asks to be lowered, and needs it.
+    fn wants(&self, node: &NodeDef, kind: Kind) -> bool {
+        if is_true(node, OWN_CALL) {
+            return true;
+        }
+        let for_compiler = is_true(node, "_XlaMustCompile") || node.attrs.contains_key("_xla_compile_id");
+        let asks = kind == Kind::Call || is_true(node, "_lower_using_switch_merge");
+        asks && !for_compiler && (self.options.always || self.crosses(node))
+    }
+
+    fn signature(&self, op: &str) -> Result<&Signature> {
+        let function = self.library.functions.get(op).map(|function| &function.signature);
+        let signature = function.or_else(|| self.ops.signature(op));
+        signature.ok_or_else(|| not_found!("Op type not registered '{op}'"))
+    }
+
+    /// `prefix/_7`, a name nobody has.
+    fn new_name(&mut self, prefix: &str) -> String {
+        loop {
+            let name = format!("{prefix}/_{}", self.count);
+            self.count += 1;
+            if !self.places.contains_key(&name) {
+                return name;
+            }
+        }
+    }
+
+    fn add(&mut self, node: NodeDef) {
+        self.places.insert(node.name.clone(), self.nodes.len());
+        self.nodes.push(Some(Arc::new(node)));
+    }
+
+    /// The tensor that `text` means now.
+    fn tensor(&self, text: &str) -> String {
+        let mut now = text.to_string();
+        loop {
+            let name = TensorName::parse(&now);
+            match self.outputs.get(&(name.node.to_string(), name.index.unwrap_or(0))) {
+                Some(next) => now = next.clone(),
+                None => return now,
+            }
+        }
+    }
+
+    fn waited_for(&self, name: &str) -> String {
+        let mut now = name;
+        while let Some(next) = self.controls.get(now) {
+            now = next;
+        }
+        now.to_string()
+    }
+
+    /// The node behind a tensor, if it is there.
+    fn source(&self, tensor: &str) -> Option<&Arc<NodeDef>> {
+        let place = self.places.get(TensorName::parse(tensor).node)?;
+        self.nodes[*place].as_ref()
+    }
+
+    fn requested_device(&self, tensor: &str) -> String {
+        self.source(tensor).map(|node| node.device.clone()).unwrap_or_default()
+    }
+
+    /// Leaves a node of the old one's name: its outputs if it has any, and something to wait for.
+    fn leave_behind(&mut self, place: usize, node: &NodeDef, outputs: Vec<(String, DType)>, waits: Option<String>) {
+        let (op, attrs) = match outputs.is_empty() {
+            true => ("NoOp", BTreeMap::new()),
+            false => {
+                let types: Vec<DType> = outputs.iter().map(|(_, dtype)| *dtype).collect();
+                ("IdentityN", BTreeMap::from([("T".to_string(), types.into())]))
+            }
+        };
+        let mut inputs: Vec<String> = outputs.into_iter().map(|(tensor, _)| tensor).collect();
+        inputs.extend(waits.map(|name| format!("^{name}")));
+        let (name, device) = (node.name.clone(), node.device.clone());
+        self.nodes[place] = Some(Arc::new(NodeDef { name, op: op.to_string(), inputs, device, attrs, extra: None }));
+    }
+
+    fn finish(self, graph: &FlatGraph, ops: &dyn Signatures) -> Result<FlatGraph> {
+        let nodes = self.nodes.iter().flatten().map(|node| self.rewired(node)).collect();
+        let mut lowered = FlatGraph::with_library(graph.library.clone());
+        lowered.versions = graph.versions.clone();
+        lowered.extend(&GraphDef { nodes, ..GraphDef::default() }, ops)?;
+        Ok(lowered)
+    }
+
+    /// The node with inputs that are there.
+    fn rewired(&self, node: &Arc<NodeDef>) -> Arc<NodeDef> {
+        let mut inputs: Vec<String> = Vec::with_capacity(node.inputs.len());
+        for input in &node.inputs {
+            match input.strip_prefix('^') {
+                None => inputs.push(self.tensor(input)),
+                Some(name) => {
+                    let control = format!("^{}", self.waited_for(name));
+                    if !inputs.contains(&control) {
+                        inputs.push(control);
+                    }
+                }
+            }
+        }
+        match inputs == node.inputs {
+            true => node.clone(),
+            false => Arc::new(NodeDef { inputs, ..(**node).clone() }),
+        }
+    }
+}
+
+fn is_true(node: &NodeDef, attr: &str) -> bool {
+    node.attrs.get(attr) == Some(&AttrValue::Bool(true))
+}
+
+/// Data inputs, and what is waited for without its `^`.
+fn split_inputs(node: &NodeDef) -> (Vec<&str>, Vec<&str>) {
+    let (controls, data): (Vec<&str>, Vec<&str>) =
+        node.inputs.iter().map(String::as_str).partition(|i| i.starts_with('^'));
+    (data, controls.into_iter().map(|control| &control[1..]).collect())
+}
+
+fn function_attr(node: &NodeDef, attr: &str) -> Result<Arc<Function>> {
+    match node.attrs.get(attr) {
+        Some(AttrValue::Func(function)) => Ok(function.clone()),
+        _ => Err(invalid!("{} without its function '{attr}'", node.op)),
+    }
+}
+
+/// `_class`, which puts a node on the device of another.
+fn beside(name: &str) -> AttrValue {
+    AttrValue::List(AttrList { strings: vec![format!("loc:@{name}").into()], ..AttrList::default() })
+}
+
+/// A call made here, of a function whose body is put in its place later.
+fn own_call(name: &str, function: &Function, inputs: Vec<String>, device: &str) -> NodeDef {
+    let mut attrs = function.attrs.clone();
+    attrs.insert(OWN_CALL.to_string(), true.into());
+    new_node(name, &function.name, inputs, device, attrs)
+}
+
+fn new_node(
+    name: &str,
+    op: &str,
+    inputs: Vec<String>,
+    device: &str,
+    attrs: impl IntoIterator<Item = (String, AttrValue)>,
+) -> NodeDef {
+    NodeDef {
+        name: name.to_string(),
+        op: op.to_string(),
+        inputs,
+        device: device.to_string(),
+        attrs: attrs.into_iter().collect(),
+        extra: None,
+    }
+}
+
+/// The attribute `T`.
+fn typed(dtype: DType) -> (String, AttrValue) {
+    ("T".to_string(), dtype.into())
+}
+
+fn output(name: &str, index: usize) -> String {
+    match index {
+        0 => name.to_string(),
+        index => format!("{name}:{index}"),
+    }
+}

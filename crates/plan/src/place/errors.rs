@@ -1,0 +1,88 @@
+//! What is said when a node cannot be placed: TensorFlow's sentence, then what to do about it.
+
+use super::Device;
+use graph::{DeviceSpec, NodeDef};
+use status::{Error, invalid};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// No device fits. `wanted` is what the node's whole group asks for.
+pub(super) fn no_device(node: &NodeDef, wanted: &DeviceSpec, devices: &[Device]) -> Error {
+    let name = &node.name;
+    let mut known: Vec<String> = devices.iter().map(|device| device.spec.to_string()).collect();
+    known.sort();
+    let known = known.join(", ");
+    let cure = cure(wanted, devices);
+    let asked = &node.device;
+    if DeviceSpec::parse(asked).is_ok_and(|own| own == *wanted) {
+        return invalid!(
+            "Cannot assign a device for operation {name}: {{{{node {name}}}}} was explicitly assigned to {asked} but \
+             available devices are [ {known} ]. Make sure the device specification refers to a valid device.{cure}"
+        )
+        .at_node(name);
+    }
+    invalid!(
+        "Cannot assign a device for operation {name}: Could not satisfy explicit device specification '{asked}' \
+         because the node {{{{colocation_node {name}}}}} was colocated with a group of nodes that required \
+         incompatible device '{wanted}'. All available devices [{known}].{cure}"
+    )
+    .at_node(name)
+}
+
+/// What a user can do about a device that is not there.
+fn cure(wanted: &DeviceSpec, devices: &[Device]) -> String {
+    let jobs: BTreeSet<&str> = devices.iter().filter_map(|device| device.spec.job.as_deref()).collect();
+    let has_job = wanted.job.as_deref().is_none_or(|job| jobs.contains(job));
+    let task = DeviceSpec { kind: None, id: None, ..wanted.clone() };
+    if jobs.iter().all(|job| *job == "localhost") && !(has_job && task.task.is_none_or(|task| task == 0)) {
+        return " This session runs in its own process and knows no other task: start a server for each task of the \
+                cluster, and give the session the target of one, such as \"grpc://localhost:2222\"."
+            .to_string();
+    }
+    if !has_job {
+        let jobs = jobs.into_iter().collect::<Vec<_>>().join(", ");
+        return format!(" The session's cluster has the jobs {jobs}; device filters may hide others.");
+    }
+    if !devices.iter().any(|device| device.spec.matches(&task)) {
+        return " The session's cluster has no such task; device filters may hide it.".to_string();
+    }
+    match wanted.kind.as_deref() {
+        Some("GPU") => " The requested device appears to be a GPU, but CUDA is not enabled. With allow_soft_placement \
+                        it runs on the CPU."
+            .to_string(),
+        _ => " With allow_soft_placement it runs on another device of its task.".to_string(),
+    }
+}
+
+/// A node shall be with others that ask for another device.
+pub(super) fn cannot_colocate(node: &str, other: &str, reason: &str) -> Error {
+    invalid!("Cannot colocate nodes {{{{colocation_node {node}}}}} and {{{{colocation_node {other}}}}}: {reason}")
+        .at_node(node)
+}
+
+type Ends<'a> = (&'a Arc<NodeDef>, &'a Arc<NodeDef>);
+
+/// Variables or resources on two devices cannot be used as one.
+pub(super) fn incompatible_resources((source, reader): Ends<'_>, one: &DeviceSpec, other: &DeviceSpec) -> Error {
+    invalid!(
+        "Cannot place the graph because a reference or resource edge connects colocation groups with incompatible \
+         resource devices: {one} vs {other}. The edge src node is name='{}' (op='{}'), and the dst node is name='{}' \
+         (op='{}').",
+        source.name,
+        source.op,
+        reader.name,
+        reader.op
+    )
+    .at_node(&reader.name)
+}
+
+/// The ends of an edge that carries a reference or a resource.
+pub(super) fn connected((source, reader): Ends<'_>, reason: &str) -> Error {
+    let (one, other) = (&source.name, &reader.name);
+    invalid!(
+        "Nodes were connected by a reference or resource connection (requiring them to be on the same device), but the \
+         two nodes were assigned two different devices: Cannot colocate nodes {{{{colocation_node {one}}}}} and \
+         {{{{colocation_node {other}}}}}: {reason}"
+    )
+    .at_node(other)
+}

@@ -1,0 +1,197 @@
+//! Sets of nodes that share a device, and what they ask for together.
+
+use super::{Device, errors, is_handle};
+use graph::{AttrValue, DeviceSpec, FlatGraph, FlatNode, NodeId};
+use rustc_hash::FxHashMap;
+use status::{Result, invalid};
+use tensor::DType;
+
+/// The groups of a graph, as a forest: a member knows its parent, a root what the group asks for.
+pub(super) struct Groups {
+    parents: Vec<NodeId>,
+    requests: Vec<Request>,
+    soft: bool,
+}
+
+#[derive(Clone, Default)]
+struct Request {
+    /// What all ask for together.
+    requested: DeviceSpec,
+    /// What the op asks for that makes a variable or another resource: nobody overrides it.
+    resource: DeviceSpec,
+    pinned: Option<u32>,
+}
+
+impl Groups {
+    pub fn new(graph: &FlatGraph, devices: &[Device], old: &[u32], soft: bool) -> Result<Groups> {
+        let mut requests = Vec::with_capacity(graph.nodes.len());
+        for (id, node) in graph.nodes.iter().enumerate() {
+            requests.push(match old.get(id) {
+                Some(&device) => Request { requested: devices[device as usize].spec.clone(), ..Request::default() },
+                None => request_of(node)?,
+            });
+        }
+        let mut groups = Groups { parents: (0..graph.nodes.len() as NodeId).collect(), requests, soft };
+        groups.join_handles(graph)?;
+        groups.join_classes(graph)?;
+        Ok(groups)
+    }
+
+    pub fn root(&mut self, mut id: NodeId) -> NodeId {
+        while self.parents[id as usize] != id {
+            let grandparent = self.parents[self.parents[id as usize] as usize];
+            self.parents[id as usize] = grandparent;
+            id = grandparent;
+        }
+        id
+    }
+
+    /// What the group with this root asks for.
+    pub fn requested(&self, root: NodeId) -> &DeviceSpec {
+        &self.requests[root as usize].requested
+    }
+
+    pub fn pin(&mut self, root: NodeId, device: u32) {
+        self.requests[root as usize].pinned.get_or_insert(device);
+    }
+
+    pub fn pinned(&self, root: NodeId) -> Option<u32> {
+        self.requests[root as usize].pinned
+    }
+
+    /// A reader of a reference, a resource or a dataset is where that is.
+    fn join_handles(&mut self, graph: &FlatGraph) -> Result<()> {
+        for (id, node) in graph.nodes.iter().enumerate() {
+            if is_exempt(graph, &node.def.op) {
+                continue;
+            }
+            for (edge, &dtype) in node.inputs.iter().zip(&node.input_types) {
+                let source = graph.node(edge.node);
+                let stays = is_handle(dtype) || (dtype == DType::VARIANT && is_dataset(source) && is_dataset(node));
+                if stays {
+                    self.join_edge(graph, edge.node, id as NodeId)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// On such an edge the producer's wish is the one that counts.
+    fn join_edge(&mut self, graph: &FlatGraph, source: NodeId, reader: NodeId) -> Result<()> {
+        let (from, to) = (self.root(source), self.root(reader));
+        let (producer, consumer) = (self.requests[from as usize].clone(), &mut self.requests[to as usize]);
+        let defs = || (&graph.node(source).def, &graph.node(reader).def);
+        if !producer.resource.matches(&consumer.resource) {
+            return Err(errors::incompatible_resources(defs(), &producer.resource, &consumer.resource));
+        }
+        if !producer.requested.matches(&consumer.requested) {
+            consumer.requested = consumer.resource.clone().or(&producer.requested);
+        }
+        self.join(from, to).map_err(|reason| errors::connected(defs(), &reason))
+    }
+
+    /// `loc:@x` puts a node in the group of node x, whether or not there is one.
+    fn join_classes(&mut self, graph: &FlatGraph) -> Result<()> {
+        let mut first: FxHashMap<String, NodeId> = FxHashMap::default();
+        for (id, node) in graph.nodes.iter().enumerate() {
+            for class in classes(node) {
+                self.join_class(graph, &mut first, id as NodeId, class)?;
+            }
+            self.join_class(graph, &mut first, id as NodeId, node.def.name.clone())?;
+        }
+        Ok(())
+    }
+
+    fn join_class(
+        &mut self,
+        graph: &FlatGraph,
+        first: &mut FxHashMap<String, NodeId>,
+        id: NodeId,
+        class: String,
+    ) -> Result<()> {
+        let other = *first.entry(class).or_insert(id);
+        let (from, to) = (self.root(id), self.root(other));
+        match self.join(from, to) {
+            Err(reason) if !self.soft => {
+                let (node, other) = (&graph.node(id).def.name, &graph.node(other).def.name);
+                Err(errors::cannot_colocate(node, other, &reason))
+            }
+            _ => Ok(()), // a node that cannot be with its group goes where it asks to
+        }
+    }
+
+    /// Makes two groups one; otherwise says why they cannot be.
+    fn join(&mut self, a: NodeId, b: NodeId) -> std::result::Result<(), String> {
+        if a == b {
+            return Ok(());
+        }
+        let (one, other) = (&self.requests[a as usize], &self.requests[b as usize]);
+        let resource = merged(&one.resource, &other.resource, false)?;
+        let requested = merged(&one.requested, &other.requested, self.soft)?;
+        let requested = resource.clone().or(&requested);
+        self.parents[a.max(b) as usize] = a.min(b);
+        self.requests[a.min(b) as usize] = Request { requested, resource, pinned: None };
+        Ok(())
+    }
+}
+
+fn request_of(node: &FlatNode) -> Result<Request> {
+    if node.def.device.is_empty() {
+        return Ok(Request::default());
+    }
+    let requested = DeviceSpec::parse(&node.def.device).map_err(|_| {
+        let (device, name) = (&node.def.device, &node.def.name);
+        invalid!("Malformed device specification '{device}' in node: {{{{node {name}}}}}").at_node(name)
+    })?;
+    let makes_handle = node.inputs.is_empty() && node.output_types.len() == 1 && is_handle(node.output_types[0]);
+    let resource = if makes_handle { requested.clone() } else { DeviceSpec::default() };
+    Ok(Request { requested, resource, pinned: None })
+}
+
+/// Both requests in one. With soft placement a type or an id that they disagree on is left open.
+fn merged(a: &DeviceSpec, b: &DeviceSpec, soft: bool) -> std::result::Result<DeviceSpec, String> {
+    fn differ<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
+        a.is_some() && b.is_some() && a != b
+    }
+    let (kinds, ids) = (differ(&a.kind, &b.kind), differ(&a.id, &b.id));
+    let conflict = match () {
+        _ if differ(&a.job, &b.job) => "jobs",
+        _ if differ(&a.replica, &b.replica) => "replicas",
+        _ if differ(&a.task, &b.task) => "tasks",
+        _ if kinds && !soft => "types",
+        _ if ids && !soft => "ids",
+        _ => {
+            let mut both = a.clone().or(b);
+            if kinds {
+                (both.kind, both.id) = (None, None);
+            } else if ids {
+                both.id = None;
+            }
+            return Ok(both);
+        }
+    };
+    Err(format!("Cannot merge devices with incompatible {conflict}: '{a}' and '{b}'"))
+}
+
+/// Nodes that only hand handles on, to wherever they are used.
+fn is_exempt(graph: &FlatGraph, op: &str) -> bool {
+    matches!(op, "PartitionedCall" | "StatefulPartitionedCall" | "IdentityN")
+        || graph.library.functions.contains_key(op)
+        || (op.ends_with("Dataset") && takes_function(op))
+}
+
+/// Datasets that run a function on what they are given.
+fn takes_function(op: &str) -> bool {
+    let names = ["Map", "Interleave", "Filter", "Reduce", "Scan", "GroupBy", "TakeWhile", "Generator"];
+    names.iter().any(|name| op.contains(name))
+}
+
+fn is_dataset(node: &FlatNode) -> bool {
+    node.def.op.contains("Dataset")
+}
+
+fn classes(node: &FlatNode) -> Vec<String> {
+    let Some(AttrValue::List(list)) = node.def.attrs.get("_class") else { return Vec::new() };
+    let names = list.strings.iter().filter_map(|class| class.strip_prefix(b"loc:@"));
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}

@@ -1,0 +1,156 @@
+//! Where nodes run: groups that must stay together, then a device for each group.
+
+mod errors;
+mod groups;
+
+use graph::{DeviceSpec, FlatGraph, FlatNode, NodeId};
+use groups::Groups;
+use rustc_hash::FxHashMap;
+use status::Result;
+use std::rc::Rc;
+use tensor::DType;
+
+/// A device of the session.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Its full name.
+    pub spec: DeviceSpec,
+    /// A random number that changes when its task restarts.
+    pub incarnation: u64,
+}
+
+/// The device of each node, by place in the list of devices.
+pub type Placement = Vec<u32>;
+
+/// Places every node. `devices` begins with those of the master's own task. Nodes that have a place in
+/// `old` keep it.
+pub fn place(graph: &FlatGraph, devices: &[Device], old: &[u32], soft: bool) -> Result<Placement> {
+    let groups = Groups::new(graph, devices, old, soft)?;
+    let placed = (0..graph.nodes.len()).map(|id| old.get(id).copied()).collect();
+    let mut placing = Placing { graph, devices, soft, groups, placed, memo: FxHashMap::default() };
+    placing.pin_old(old);
+    let new = old.len()..graph.nodes.len();
+    // What has no inputs waits until its readers have their places.
+    let (later, first): (Vec<usize>, Vec<usize>) = new.partition(|&id| is_generator(&graph.nodes[id]));
+    let readers = placing.readers();
+    for id in first {
+        let near = placing.input_to_follow(id, &readers);
+        placing.put(id as NodeId, near)?;
+    }
+    for id in later {
+        let near = placing.common_device(&readers[id]);
+        placing.put(id as NodeId, near)?;
+    }
+    Ok(placing.placed.into_iter().map(|device| device.unwrap_or(0)).collect())
+}
+
+/// One output, no inputs, and no reference: it can be made anywhere.
+fn is_generator(node: &FlatNode) -> bool {
+    node.inputs.is_empty() && node.output_types.len() == 1 && !node.output_types[0].is_ref()
+}
+
+/// References and resources stay where they were made.
+fn is_handle(dtype: DType) -> bool {
+    dtype.is_ref() || dtype == DType::RESOURCE
+}
+
+struct Placing<'a> {
+    graph: &'a FlatGraph,
+    devices: &'a [Device],
+    soft: bool,
+    groups: Groups,
+    placed: Vec<Option<u32>>,
+    /// Devices that fit a request, best first.
+    memo: FxHashMap<DeviceSpec, Rc<[u32]>>,
+}
+
+impl Placing<'_> {
+    /// Groups with members that have a place already share it.
+    fn pin_old(&mut self, old: &[u32]) {
+        for (id, &device) in old.iter().enumerate() {
+            let root = self.groups.root(id as NodeId);
+            self.groups.pin(root, device);
+        }
+    }
+
+    /// Gives a node its device: that of its group, else `near` if it fits, else the best.
+    fn put(&mut self, id: NodeId, near: Option<u32>) -> Result<()> {
+        let root = self.groups.root(id);
+        let device = match self.groups.pinned(root) {
+            Some(device) => device,
+            None => {
+                let fitting = self.fitting(id, root)?;
+                near.filter(|near| fitting.contains(near)).unwrap_or(fitting[0])
+            }
+        };
+        self.groups.pin(root, device);
+        self.placed[id as usize] = Some(device);
+        Ok(())
+    }
+
+    /// The devices that a group may have, at least one.
+    fn fitting(&mut self, id: NodeId, root: NodeId) -> Result<Rc<[u32]>> {
+        let wanted = self.groups.requested(root);
+        if let Some(known) = self.memo.get(wanted) {
+            return Ok(known.clone());
+        }
+        let mut found = self.matching(wanted);
+        if found.is_empty() && self.soft {
+            found = self.matching(&DeviceSpec { kind: None, id: None, ..wanted.clone() });
+        }
+        if found.is_empty() {
+            return Err(errors::no_device(&self.graph.node(id).def, wanted, self.devices));
+        }
+        let found: Rc<[u32]> = found.into();
+        self.memo.insert(wanted.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// Devices of this name, best first: CPUs, which run every op, then those of the master's own task, then by name.
+    fn matching(&self, wanted: &DeviceSpec) -> Vec<u32> {
+        let own = self.devices.first().map(|device| device.spec.task_name());
+        let rank = |device: &Device| {
+            let is_cpu = device.spec.kind.as_deref() == Some("CPU");
+            (!is_cpu, Some(device.spec.task_name()) != own, device.spec.to_string())
+        };
+        let fits = |(place, device): (usize, &Device)| device.spec.matches(wanted).then_some(place as u32);
+        let mut found: Vec<u32> = self.devices.iter().enumerate().filter_map(fits).collect();
+        found.sort_by_cached_key(|&place| rank(&self.devices[place as usize]));
+        found
+    }
+
+    /// Who takes values from a node or waits for it.
+    fn readers(&self) -> Vec<Vec<NodeId>> {
+        let mut readers = vec![Vec::new(); self.graph.nodes.len()];
+        for (id, node) in self.graph.nodes.iter().enumerate() {
+            for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
+                readers[source as usize].push(id as NodeId);
+            }
+        }
+        readers
+    }
+
+    /// The device of the input, for nodes that only look at it or pass it on to where it came from.
+    fn input_to_follow(&self, id: usize, readers: &[Vec<NodeId>]) -> Option<u32> {
+        let node = &self.graph.nodes[id];
+        let input = node.inputs.first()?.node;
+        let follows = match node.def.op.as_str() {
+            "Shape" | "Size" | "Rank" => true,
+            "Identity" | "RefIdentity" => self.passes_on(node, &readers[id]),
+            _ => false,
+        };
+        self.placed[input as usize].filter(|_| follows)
+    }
+
+    fn passes_on(&self, node: &FlatNode, readers: &[NodeId]) -> bool {
+        let [reader] = readers else { return false };
+        let asked = |id: NodeId| &self.graph.node(id).def.device;
+        node.def.device.is_empty() && node.controls.is_empty() && asked(node.inputs[0].node) == asked(*reader)
+    }
+
+    /// The device all these nodes are on.
+    fn common_device(&self, readers: &[NodeId]) -> Option<u32> {
+        let first = self.placed[*readers.first()? as usize];
+        first.filter(|_| readers.iter().all(|&reader| self.placed[reader as usize] == first))
+    }
+}

@@ -1,0 +1,193 @@
+//! Placement; devices and sentences are those of a TensorFlow 2.21 master with two ps tasks and a worker.
+
+use super::text::{devices, graph};
+use crate::place;
+
+const CLUSTER: &[&str] = &["worker:0", "ps:0", "ps:1"];
+const KNOWN: &str = "/job:ps/replica:0/task:0/device:CPU:0, /job:ps/replica:0/task:1/device:CPU:0, \
+                     /job:worker/replica:0/task:0/device:CPU:0";
+
+/// Places the nodes; `expected` gives each `name device`.
+fn check(text: &str, soft: bool, expected: &str) {
+    let (graph, devices) = (graph(text), devices(CLUSTER));
+    let placement = place(&graph, &devices, &[], soft).unwrap();
+    let found =
+        graph.nodes.iter().zip(placement).map(|(node, at)| format!("{} {}", node.def.name, CLUSTER[at as usize]));
+    assert_eq!(found.collect::<Vec<_>>().join("; "), expected);
+}
+
+fn check_error(text: &str, soft: bool, cluster: &[&str], expected: &str) {
+    let error = place(&graph(text), &devices(cluster), &[], soft).unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (status::Code::InvalidArgument, expected));
+}
+
+#[test]
+fn a_part_of_a_name_is_filled_up() {
+    check(
+        "a Add b b @/job:ps
+         b Neg c @/task:1
+         c Neg d
+         d Placeholder",
+        false,
+        "a ps:0; b ps:1; c worker:0; d worker:0",
+    );
+}
+
+#[test]
+fn nodes_go_with_their_data() {
+    check(
+        "far Neg x @/job:ps/task:0
+         x Const
+         k Const
+         m Mul k k @/job:ps/task:1
+         i Identity far
+         j Neg i @/job:ps/task:0
+         i2 Identity far
+         z Neg i2
+         k2 Const
+         m2 Neg k2 @/job:ps/task:1
+         m3 Neg k2
+         n Const ^m
+         s Shape far",
+        false,
+        "far ps:0; x ps:0; k ps:1; m ps:1; i ps:0; j ps:0; i2 worker:0; z worker:0; k2 worker:0; m2 ps:1; \
+         m3 worker:0; n worker:0; s ps:0",
+    );
+}
+
+#[test]
+fn who_changes_a_variable_is_where_it_is() {
+    let expected = "v ps:0; one ps:0; u ps:0; h ps:1; r ps:1; two ps:1; a ps:1; i ps:1";
+    check(
+        "v VariableV2 @/job:ps/task:0
+         one Const
+         u Assign v one @/job:worker/task:0
+         h VarHandleOp @/job:ps/task:1
+         r ReadVariableOp h
+         two Const
+         a AssignVariableOp h two @/job:worker/task:0
+         i Identity h T=resource",
+        false,
+        expected,
+    );
+}
+
+#[test]
+fn a_group_shares_what_its_members_ask_for() {
+    check(
+        "a Neg b _class=loc:@g
+         b Const
+         g Neg b @/job:ps
+         c Neg b @/task:1 _class=loc:@a",
+        false,
+        "a ps:1; b ps:1; g ps:1; c ps:1",
+    );
+    check("a Const _class=loc:@nobody\nb Neg a _class=loc:@nobody @/job:ps", false, "a ps:0; b ps:0");
+}
+
+#[test]
+fn groups_that_cannot_be() {
+    let text = "
+        a Const @/job:ps/task:0
+        c Const
+        b Identity c @/job:ps/task:1 _class=loc:@a";
+    check_error(
+        text,
+        false,
+        CLUSTER,
+        "Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot merge devices with incompatible \
+         tasks: '/job:ps/task:1' and '/job:ps/task:0'\n\t [[{{node b}}]]",
+    );
+    check(text, true, "a ps:0; c ps:1; b ps:1");
+    let text = text
+        .replace("task:1", "task:0/device:GPU:0")
+        .replace("a Const @/job:ps/task:0", "a Const @/job:ps/task:0/device:CPU:0");
+    check_error(
+        &text,
+        false,
+        CLUSTER,
+        "Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot merge devices with incompatible \
+         types: '/job:ps/task:0/device:GPU:0' and '/job:ps/task:0/device:CPU:0'\n\t [[{{node b}}]]",
+    );
+    check(&text, true, "a ps:0; c ps:0; b ps:0");
+}
+
+#[test]
+fn a_variable_is_on_one_device() {
+    let text = "
+        v VariableV2 @/job:ps/task:0
+        w VariableV2 @/job:ps/task:1
+        u Assign v w @/job:ps/task:0 _class=loc:@w";
+    check_error(
+        text,
+        false,
+        CLUSTER,
+        "Cannot colocate nodes {{colocation_node u}} and {{colocation_node w}}: Cannot merge devices with incompatible \
+         tasks: '/job:ps/task:0' and '/job:ps/task:1'\n\t [[{{node u}}]]",
+    );
+}
+
+#[test]
+fn a_device_that_is_not_there() {
+    let sentence = |device: &str, known: &str, cure: &str| {
+        format!(
+            "Cannot assign a device for operation A: {{{{node A}}}} was explicitly assigned to {device} but available \
+             devices are [ {known} ]. Make sure the device specification refers to a valid device.{cure}\n\t \
+             [[{{{{node A}}}}]]"
+        )
+    };
+    let text = |device: &str| format!("A Const @{device}");
+    let cure = " The session's cluster has no such task; device filters may hide it.";
+    check_error(&text("/job:ps/task:9"), false, CLUSTER, &sentence("/job:ps/task:9", KNOWN, cure));
+    check_error(&text("/job:ps/task:9"), true, CLUSTER, &sentence("/job:ps/task:9", KNOWN, cure));
+    let cure = " The session's cluster has the jobs ps, worker; device filters may hide others.";
+    check_error(&text("/job:nope/task:0"), false, CLUSTER, &sentence("/job:nope/task:0", KNOWN, cure));
+    let cure = " The requested device appears to be a GPU, but CUDA is not enabled. With allow_soft_placement it runs \
+                on the CPU.";
+    check_error(&text("/device:GPU:0"), false, CLUSTER, &sentence("/device:GPU:0", KNOWN, cure));
+    check(&text("/device:GPU:0"), true, "A worker:0");
+    let local = "/job:localhost/replica:0/task:0/device:CPU:0";
+    let cure = " This session runs in its own process and knows no other task: start a server for each task of the \
+                cluster, and give the session the target of one, such as \"grpc://localhost:2222\".";
+    check_error(&text("/job:ps/task:9"), false, &["localhost:0"], &sentence("/job:ps/task:9", local, cure));
+}
+
+#[test]
+fn a_name_that_cannot_be_read() {
+    check_error(
+        "A Const @/jab:x",
+        false,
+        CLUSTER,
+        "Malformed device specification '/jab:x' in node: {{node A}}\n\t [[{{node A}}]]",
+    );
+}
+
+#[test]
+fn a_group_that_asks_for_what_is_not_there() {
+    check_error(
+        "a Neg c _class=loc:@b
+         c Const
+         b Neg c @/job:ps/task:7",
+        false,
+        CLUSTER,
+        &format!(
+            "Cannot assign a device for operation a: Could not satisfy explicit device specification '' because the \
+             node {{{{colocation_node a}}}} was colocated with a group of nodes that required incompatible device \
+             '/job:ps/task:7'. All available devices [{KNOWN}]. The session's cluster has no such task; device \
+             filters may hide it.\n\t [[{{{{node a}}}}]]"
+        ),
+    );
+}
+
+#[test]
+fn what_was_placed_stays_and_draws_its_group() {
+    let (graph, devices) = (graph("v VarHandleOp\nr ReadVariableOp v\nn Neg r"), devices(CLUSTER));
+    assert_eq!(place(&graph, &devices, &[2], false).unwrap(), [2, 2, 0]);
+}
+
+#[test]
+fn many_nodes_are_placed_one_by_one() {
+    let text: String = (0..20_000).map(|i| format!("c{i} Const\nn{i} Neg c{i} @/job:ps/task:{}\n", i % 2)).collect();
+    let placement = place(&graph(&text), &devices(CLUSTER), &[], false).unwrap();
+    assert!(placement.chunks(4).all(|four| four == [1, 1, 2, 2]));
+}
