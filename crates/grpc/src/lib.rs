@@ -9,3 +9,6 @@ mod wire;
 pub use client::master::MasterClient;
 pub use peers::GrpcPeers;
 pub use server::{Serving, serve};
+
+#[cfg(test)]
+mod tests;

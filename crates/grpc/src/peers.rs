@@ -1,6 +1,7 @@
 //! Other tasks, reached over gRPC.
 
 use crate::client::channel;
+use crate::client::link::Link;
 use crate::client::worker::FarWorker;
 use cluster::{Peers, Task, WorkerClient};
 use status::Result;
@@ -10,22 +11,38 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
+/// How long a task may be silent while somebody waits for it, unless another time is set.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Connections of one task to the others, on a tokio runtime.
 pub struct GrpcPeers {
     runtime: Handle,
+    patience: Duration,
 }
 
 impl GrpcPeers {
     /// Peers whose calls run on this runtime.
     pub fn new(runtime: Handle) -> GrpcPeers {
-        GrpcPeers { runtime }
+        GrpcPeers { runtime, patience: PATIENCE }
+    }
+
+    /// The same, but a task is taken for dead after another time without a sign of life.
+    pub fn with_patience(mut self, patience: Duration) -> GrpcPeers {
+        self.patience = patience.max(Duration::from_millis(100));
+        self
     }
 }
 
 impl Peers for GrpcPeers {
     fn connect(&self, task: &Task, address: &str) -> Result<Arc<dyn WorkerClient>> {
-        let _inside = self.runtime.enter();
-        Ok(Arc::new(FarWorker::new(task.to_string(), channel::connect(address)?)))
+        let (runtime, patience, to) = (self.runtime.clone(), self.patience, address.to_string());
+        let dial = Box::new(move || {
+            let _inside = runtime.enter();
+            channel::connect_watched(&to, patience)
+        });
+        dial()?; // a bad address shows here, not in the middle of a step
+        let link = Arc::new(Link::new(task.to_string(), address.to_string(), patience, dial));
+        Ok(Arc::new(FarWorker { link }))
     }
 
     fn spawn(&self, work: Pin<Box<dyn Future<Output = ()> + Send>>) {

@@ -1,9 +1,12 @@
 //! Messages of the two services, and what they become.
 
+pub(crate) mod transfer;
+
 use cluster::{
     CallableOptions, ClusterSpec, CreateWorkerSession, DeviceAttributes, RecvTensor, RegisterGraph, RunGraph,
     RunGraphAnswer, RunMetadata, RunOptions, RunStep, RunStepAnswer, SessionConfig, StepStats, Task,
 };
+use prost::Message;
 use proto::tensorflow as pb;
 use status::{Code, Error, Result};
 use std::sync::Arc;
@@ -14,20 +17,44 @@ use tensor::wire::{decode_tensor, encode_shape, encode_tensor};
 /// The longest text that fits into a gRPC header.
 const MAX_TEXT: usize = 3072;
 
+/// In an answer whose body holds an error: it is only the consequence of another one.
+pub(crate) const DERIVED_HEADER: &str = "flowgrid-derived";
+/// Details of an error that is only the consequence of another one.
+const DERIVED: &str = "type.googleapis.com/tensorflow.DerivedStatus";
+/// Details of an error that a task gives when it does not know what it was told before it restarted.
+const RESTARTED: &str = "type.googleapis.com/tensorflow.distributed_runtime.WorkerPossiblyRestarted";
+
 /// An error as gRPC carries it.
 pub(crate) fn status(error: Error) -> tonic::Status {
+    let details = details(&error);
     let mut text = error.message;
     if text.len() > MAX_TEXT {
         let end = (0..=MAX_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
         text.truncate(end);
         text.push_str(" ... [truncated]");
     }
-    tonic::Status::new(tonic::Code::from_i32(error.code as i32), text)
+    tonic::Status::with_details(tonic::Code::from_i32(error.code as i32), text, details)
+}
+
+/// What TensorFlow wants to know of an error besides its code and text.
+fn details(error: &Error) -> bytes::Bytes {
+    let mut payloads = pb::distributed_runtime::GrpcPayloadContainer::default();
+    if error.derived {
+        payloads.payloads.insert(DERIVED.to_string(), bytes::Bytes::new());
+    }
+    let restarted = ["Session handle is not found: ", "RecvTensor expects a different device incarnation: "];
+    if error.code == Code::Aborted && restarted.iter().any(|text| error.message.starts_with(text)) {
+        payloads.payloads.insert(RESTARTED.to_string(), bytes::Bytes::new());
+    }
+    payloads.encode_to_vec().into()
 }
 
 /// What gRPC carried, as an error.
 pub(crate) fn error(status: tonic::Status) -> Error {
-    Error::new(Code::from_number(status.code() as i32), status.message())
+    let details = pb::distributed_runtime::GrpcPayloadContainer::decode(status.details());
+    let mut error = Error::new(Code::from_number(status.code() as i32), status.message());
+    error.derived = details.is_ok_and(|details| details.payloads.contains_key(DERIVED));
+    error
 }
 
 pub(crate) fn device_attributes(device: DeviceAttributes) -> pb::DeviceAttributes {
@@ -349,7 +376,22 @@ pub(crate) fn run_graph(request: pb::RunGraphRequest) -> Result<RunGraph> {
     })
 }
 
-pub(crate) fn encode_run_graph(request: RunGraph) -> Result<pb::RunGraphRequest> {
+/// What tells a request from others, in the form TensorFlow prints messages.
+pub(crate) fn describe_run_graph(request: &pb::RunGraphRequest) -> String {
+    let (graph, step, id) = (&request.graph_handle, request.step_id, request.request_id);
+    format!("graph_handle: \"{graph}\" step_id: {step} session_handle: \"{}\" request_id: {id}", request.session_handle)
+}
+
+/// The same of a step.
+pub(crate) fn describe_run_step(request: &pb::RunStepRequest) -> String {
+    format!("session_handle: \"{}\" request_id: {}", request.session_handle, request.request_id)
+}
+
+pub(crate) fn get_status() -> pb::GetStatusRequest {
+    pb::GetStatusRequest {}
+}
+
+pub(crate) fn encode_run_graph(request: RunGraph, request_id: i64) -> Result<pb::RunGraphRequest> {
     Ok(pb::RunGraphRequest {
         create_worker_session_called: !request.session.is_empty(),
         session_handle: request.session,
@@ -365,7 +407,7 @@ pub(crate) fn encode_run_graph(request: RunGraph) -> Result<pb::RunGraphRequest>
         is_partial: request.partial,
         is_last_partial_run: request.last_partial,
         store_errors_in_response_body: true,
-        request_id: 0,
+        request_id,
     })
 }
 
@@ -385,10 +427,10 @@ pub(crate) fn run_graph_error(error: Error) -> pb::RunGraphResponse {
     }
 }
 
-pub(crate) fn decode_run_graph_answer(answer: pb::RunGraphResponse) -> Result<RunGraphAnswer> {
+pub(crate) fn decode_run_graph_answer(answer: pb::RunGraphResponse, derived: bool) -> Result<RunGraphAnswer> {
     if answer.status_code != 0 {
         let mut error = Error::new(Code::from_number(answer.status_code), answer.status_error_message);
-        error.derived = error.message.contains("[_Derived_]") || error.code == Code::Cancelled;
+        error.derived = derived || error.message.contains("[_Derived_]") || error.code == Code::Cancelled;
         return Err(error);
     }
     Ok(RunGraphAnswer { recv: named(answer.recv)?, stats: decode_stats(answer.step_stats.unwrap_or_default()) })
@@ -398,12 +440,26 @@ pub(crate) fn recv_tensor(request: pb::RecvTensorRequest) -> RecvTensor {
     RecvTensor { step_id: request.step_id as u64, key: request.rendezvous_key }
 }
 
-pub(crate) fn encode_recv_tensor(request: RecvTensor) -> pb::RecvTensorRequest {
-    pb::RecvTensorRequest {
-        step_id: request.step_id as i64,
-        rendezvous_key: request.key,
+/// A request with the number that tells it from a repetition of itself.
+pub(crate) struct Numbered<T> {
+    pub id: i64,
+    pub call: T,
+}
+
+pub(crate) fn decode_recv_tensor(message: bytes::Bytes) -> Result<Numbered<RecvTensor>> {
+    let bad = |error| status::invalid!("The request of RecvTensor cannot be read: {error}");
+    let request = pb::RecvTensorRequest::decode(message).map_err(bad)?;
+    Ok(Numbered { id: request.request_id, call: recv_tensor(request) })
+}
+
+pub(crate) fn encode_recv_tensor(request: Numbered<RecvTensor>) -> Vec<u8> {
+    let message = pb::RecvTensorRequest {
+        step_id: request.call.step_id as i64,
+        rendezvous_key: request.call.key,
+        request_id: request.id,
         ..pb::RecvTensorRequest::default()
-    }
+    };
+    message.encode_to_vec()
 }
 
 pub(crate) fn recv_tensor_answer((tensor, is_dead): (Tensor, bool)) -> Result<pb::RecvTensorResponse> {

@@ -63,6 +63,11 @@ impl Steps {
 }
 
 impl Worker {
+    /// Puts a tensor where another task that asks for this key of this step finds it.
+    pub fn offer(&self, step_id: u64, key: &str, tensor: Tensor) -> Result<()> {
+        self.steps.rendezvous(step_id)?.send(key, tensor, false)
+    }
+
     pub(crate) fn step_rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
         self.steps.rendezvous(step_id)
     }

@@ -1,20 +1,35 @@
 //! Connections to other tasks.
 
+use crate::server::{FRAME, WINDOW};
+use hyper_util::client::legacy::connect::HttpConnector;
 use status::{Result, invalid};
 use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
 
-/// How much of a stream may be under way before it is acknowledged.
-const WINDOW: u32 = 16 << 20;
+/// Time to connect, for calls that set no limit of their own.
+const CONNECT: Duration = Duration::from_secs(20);
 
-/// A connection that is made at its first use and again when it breaks.
+/// A connection to a master: made at its first use and again when it breaks.
 pub(crate) fn connect(address: &str) -> Result<Channel> {
+    Ok(endpoint(address)?.connect_timeout(CONNECT).tcp_nodelay(true).connect_lazy())
+}
+
+/// The same to a worker: what is sent and not acknowledged for as long as `patience` breaks it.
+pub(crate) fn connect_watched(address: &str, patience: Duration) -> Result<Channel> {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(patience));
+    connector.set_tcp_user_timeout(Some(patience));
+    Ok(endpoint(address)?.connect_timeout(patience).connect_with_connector_lazy(connector))
+}
+
+fn endpoint(address: &str) -> Result<Endpoint> {
     let bad = |error: &dyn std::fmt::Display| invalid!("'{address}' is no address: {error}; expected host:port");
     let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| bad(&error))?;
-    Ok(endpoint
-        .tcp_nodelay(true)
-        .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
-        .connect_timeout(Duration::from_secs(20))
-        .connect_lazy())
+    Ok(tuned(endpoint))
+}
+
+/// With the sizes that were measured to be best for tensors.
+pub(crate) fn tuned(endpoint: Endpoint) -> Endpoint {
+    endpoint.initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW).max_frame_size(FRAME)
 }

@@ -1,5 +1,8 @@
 //! Calls to other tasks.
 
 pub(crate) mod channel;
+mod failure;
+pub(crate) mod link;
 pub(crate) mod master;
+mod transfer;
 pub(crate) mod worker;

@@ -1,5 +1,6 @@
 //! MasterService: what clients call.
 
+use crate::server::recent::Recent;
 use crate::wire;
 use cluster::Master;
 use proto::tensorflow as pb;
@@ -12,6 +13,7 @@ type Answer<T> = std::result::Result<Response<T>, Status>;
 
 pub(crate) struct Service {
     pub master: Arc<Master>,
+    pub recent: Recent,
 }
 
 fn answer<T>(result: Result<T>) -> Answer<T> {
@@ -51,6 +53,7 @@ impl MasterService for Service {
         let request = request.into_inner();
         let (session, in_body) = (request.session_handle.clone(), request.store_errors_in_response_body);
         let call = async {
+            self.recent.check(request.request_id, "RunStep (Master)", || wire::describe_run_step(&request))?;
             let step = wire::run_step(request)?;
             wire::run_step_answer(self.master.run_step(&session, step).await?)
         };

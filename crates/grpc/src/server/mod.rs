@@ -1,24 +1,38 @@
 //! The services of a task on one port.
 
 mod master;
+pub(crate) mod recent;
+mod transfer;
 mod worker;
 
-use cluster::Master;
+use cluster::{Master, WorkerClient};
+use futures_util::StreamExt;
 use proto::tensorflow::master_service_server::MasterServiceServer;
 use proto::tensorflow::worker_service_server::WorkerServiceServer;
+use recent::Recent;
 use status::{Result, unavailable};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::server::Router;
+use transfer::WithTransfer;
+
+pub(crate) use transfer::{PATH, RAW};
 
 /// Messages may be as large as TensorFlow's.
 pub(crate) const MAX_MESSAGE: usize = i32::MAX as usize;
 /// How much of a stream may be under way before it is acknowledged.
-const WINDOW: u32 = 16 << 20;
+pub(crate) const WINDOW: u32 = 16 << 20;
 /// Large frames: fewer headers for the same tensor.
-const FRAME: u32 = 4 << 20;
+pub(crate) const FRAME: u32 = 4 << 20;
+
+/// A caller that is silent for so long is asked whether it is there,
+const CALLER_QUIET: Duration = Duration::from_secs(30);
+/// and without an answer in this time its calls are ended.
+const CALLER_LOST: Duration = Duration::from_secs(60);
 
 /// A server that is running.
 pub struct Serving {
@@ -44,23 +58,11 @@ pub async fn serve(master: Arc<Master>, address: &str) -> Result<Serving> {
     let listener = TcpListener::bind(address).await.map_err(bad)?;
     let local = listener.local_addr().map_err(bad)?;
     let (stop, stopped) = oneshot::channel();
-    let worker = worker::Service { worker: master.worker().clone(), client: master.worker().client() };
-    let services = tonic::transport::Server::builder()
-        .tcp_nodelay(true)
-        .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
-        .max_frame_size(FRAME)
-        .add_service(
-            MasterServiceServer::new(master::Service { master })
-                .max_decoding_message_size(MAX_MESSAGE)
-                .max_encoding_message_size(MAX_MESSAGE),
-        )
-        .add_service(
-            WorkerServiceServer::new(worker)
-                .max_decoding_message_size(MAX_MESSAGE)
-                .max_encoding_message_size(MAX_MESSAGE),
-        );
-    use futures_util::StreamExt;
+    let services = worker_service(master.worker().client()).add_service(
+        MasterServiceServer::new(master::Service { master, recent: Recent::default() })
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(MAX_MESSAGE),
+    );
     let incoming = TcpListenerStream::new(listener).inspect(|stream| {
         if let Ok(stream) = stream {
             let _ = stream.set_nodelay(true);
@@ -73,4 +75,20 @@ pub async fn serve(master: Arc<Master>, address: &str) -> Result<Serving> {
         }
     });
     Ok(Serving { address: local, stop: Some(stop), done })
+}
+
+/// A server of a worker's calls alone.
+pub(crate) fn worker_service(client: Arc<dyn WorkerClient>) -> Router {
+    let recent = Arc::new(Recent::default());
+    let inner = WorkerServiceServer::new(worker::Service { client: client.clone(), recent: recent.clone() })
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    tonic::transport::Server::builder()
+        .tcp_nodelay(true)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_frame_size(FRAME)
+        .http2_keepalive_interval(Some(CALLER_QUIET))
+        .http2_keepalive_timeout(Some(CALLER_LOST))
+        .add_service(WithTransfer { inner, worker: client, recent })
 }

@@ -1,23 +1,34 @@
 //! WorkerService: what masters and other workers call.
 
+use crate::server::recent::Recent;
 use crate::wire;
-use cluster::{Worker, WorkerClient};
+use cluster::WorkerClient;
 use proto::tensorflow as pb;
 use proto::tensorflow::worker_service_server::WorkerService;
-use status::{Result, unimplemented_op};
+use status::{Error, Result, unimplemented_op};
 use std::sync::Arc;
+use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
 
 type Answer<T> = std::result::Result<Response<T>, Status>;
 
 pub(crate) struct Service {
-    #[allow(dead_code)] // the owner of what `client` reaches
-    pub worker: Arc<Worker>,
     pub client: Arc<dyn WorkerClient>,
+    pub recent: Arc<Recent>,
 }
 
 fn answer<T>(result: Result<T>) -> Answer<T> {
     result.map(Response::new).map_err(wire::status)
+}
+
+/// An error inside a good answer, since gRPC's own errors must be short.
+fn failed(error: Error) -> Response<pb::RunGraphResponse> {
+    let derived = error.derived;
+    let mut answer = Response::new(wire::run_graph_error(error));
+    if derived {
+        answer.metadata_mut().insert(wire::DERIVED_HEADER, MetadataValue::from_static("1"));
+    }
+    answer
 }
 
 #[tonic::async_trait]
@@ -59,11 +70,12 @@ impl WorkerService for Service {
         let request = request.into_inner();
         let in_body = request.store_errors_in_response_body;
         let call = async {
+            self.recent.check(request.request_id, "RunGraph (Worker)", || wire::describe_run_graph(&request))?;
             let run = wire::run_graph(request)?;
             wire::run_graph_answer(self.client.run_graph(run).await?)
         };
         match call.await {
-            Err(error) if in_body => Ok(Response::new(wire::run_graph_error(error))),
+            Err(error) if in_body => Ok(failed(error)),
             result => answer(result),
         }
     }

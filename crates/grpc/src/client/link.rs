@@ -1,0 +1,151 @@
+//! A connection that is watched: whoever waits for a task learns soon when it stops answering.
+//!
+//! HTTP/2 pings would do the same, but a TensorFlow server closes connections that ping more than once in five
+//! minutes. So the task is asked for its status instead, on the same connection, while anybody waits in silence.
+
+use crate::client::failure;
+use crate::wire;
+use parking_lot::Mutex;
+use proto::tensorflow::worker_service_client::WorkerServiceClient;
+use status::{Error, Result, unavailable};
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::time::Instant;
+use tonic::Status;
+use tonic::transport::Channel;
+
+/// Makes a connection.
+pub(crate) type Dial = Box<dyn Fn() -> Result<Channel> + Send + Sync>;
+
+/// The way to one task.
+pub(crate) struct Link {
+    pub task: String,
+    pub address: String,
+    /// After this long without a sign of life the task is taken for dead.
+    patience: Duration,
+    dial: Dial,
+    line: Mutex<Option<Arc<Line>>>,
+}
+
+/// One connection, until it is given up.
+pub(crate) struct Line {
+    pub channel: Channel,
+    heard: Mutex<Instant>,
+    /// Held by the one who asks on behalf of all who wait.
+    asking: tokio::sync::Mutex<()>,
+    lost: OnceLock<String>,
+}
+
+impl Line {
+    /// The task gave a sign of life.
+    pub fn hear(&self) {
+        *self.heard.lock() = Instant::now();
+    }
+
+    fn silence(&self) -> Duration {
+        self.heard.lock().elapsed()
+    }
+}
+
+impl Link {
+    pub fn new(task: String, address: String, patience: Duration, dial: Dial) -> Link {
+        Link { task, address, patience, dial, line: Mutex::new(None) }
+    }
+
+    /// Calls the task, and fails when it stops answering.
+    pub async fn call<T, F>(&self, method: &str, call: impl FnOnce(Arc<Line>) -> F) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<T, Status>>,
+    {
+        let line = self.line()?;
+        let answer = tokio::select! {
+            biased;
+            answer = call(line.clone()) => answer.map_err(|status| self.error(status, method)),
+            why = self.watch(&line) => Err(self.silent(&why, method)),
+        };
+        line.hear();
+        answer
+    }
+
+    fn line(&self) -> Result<Arc<Line>> {
+        let mut line = self.line.lock();
+        if let Some(line) = &*line {
+            return Ok(line.clone());
+        }
+        let fresh = Arc::new(Line {
+            channel: (self.dial)()?,
+            heard: Mutex::new(Instant::now()),
+            asking: tokio::sync::Mutex::default(),
+            lost: OnceLock::new(),
+        });
+        Ok(line.insert(fresh).clone())
+    }
+
+    /// Ends when the task is taken for dead; gives the reason.
+    async fn watch(&self, line: &Arc<Line>) -> String {
+        let (quiet, answer) = (self.patience * 2 / 5, self.patience * 3 / 5);
+        line.hear(); // a call begins: silence before it means nothing
+        loop {
+            tokio::time::sleep(quiet.saturating_sub(line.silence()).max(quiet / 8)).await;
+            let _turn = line.asking.lock().await;
+            if let Some(why) = line.lost.get() {
+                return why.clone();
+            }
+            if line.silence() < quiet {
+                continue;
+            }
+            if let Err(why) = ask(line, answer).await {
+                self.give_up(line, &why);
+                return why;
+            }
+        }
+    }
+
+    /// Later calls get a new connection.
+    fn give_up(&self, line: &Arc<Line>, why: &str) {
+        let _ = line.lost.set(why.to_string());
+        let mut present = self.line.lock();
+        if present.as_ref().is_some_and(|present| Arc::ptr_eq(present, line)) {
+            *present = None;
+        }
+    }
+
+    fn error(&self, status: Status, method: &str) -> Error {
+        match failure::of_transport(&status) {
+            Some(why) => self.silent(&why, method),
+            None => wire::error(status),
+        }
+    }
+
+    fn silent(&self, why: &str, method: &str) -> Error {
+        unavailable!(
+            "Task {task} at {} does not answer: {why}\nAdditional GRPC error information from remote target {task} \
+             while calling /tensorflow.WorkerService/{method}:\n:{why}",
+            self.address,
+            task = self.task
+        )
+    }
+}
+
+/// Asks for a sign of life. Data of other calls on the same connection is one as well.
+async fn ask(line: &Line, patience: Duration) -> std::result::Result<(), String> {
+    let mut client = WorkerServiceClient::new(line.channel.clone());
+    let mut answer = std::pin::pin!(client.get_status(wire::get_status()));
+    let asked = Instant::now();
+    loop {
+        match tokio::time::timeout(patience.saturating_sub(line.silence().min(asked.elapsed())), &mut answer).await {
+            Ok(Err(status)) => {
+                if let Some(why) = failure::of_transport(&status) {
+                    return Err(why);
+                }
+                break;
+            }
+            Ok(Ok(_)) => break,
+            Err(_) if line.silence() < patience.min(asked.elapsed()) => continue,
+            Err(_) => return Err(format!("no sign of life for {} ms", line.silence().as_millis())),
+        }
+    }
+    line.hear();
+    Ok(())
+}

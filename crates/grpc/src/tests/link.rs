@@ -1,0 +1,99 @@
+//! Peers that answer, refuse, fall silent and come back.
+
+use crate::tests::wires::{Cable, End, PATIENCE, Shelf, client, server, socket};
+use cluster::{RecvTensor, RunGraph, WorkerClient};
+use status::Code;
+use std::sync::Arc;
+use std::time::Duration;
+use tensor::Tensor;
+use tokio::time::Instant;
+
+#[tokio::test(start_paused = true)]
+async fn a_tensor_crosses_the_wire_unchanged() {
+    let shelf = Shelf::new();
+    let far = client(&socket(server(shelf.clone())));
+    let values: Vec<f32> = (0..3_000_000).map(|i| i as f32).collect();
+    shelf.tensor.send_replace(Some(Ok((Tensor::vector(&values), true))));
+    let (tensor, dead) = far.recv_tensor(RecvTensor::default()).await.expect("received");
+    assert_eq!((tensor.values::<f32>(), dead), (Ok(&values[..]), true));
+    assert_eq!(far.get_status().await, Ok(Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_an_hour_is_no_failure() {
+    let shelf = Shelf::new();
+    let far = Arc::new(client(&socket(server(shelf.clone()))));
+    let start = Instant::now();
+    let waiting = tokio::spawn({
+        let far = far.clone();
+        async move { far.recv_tensor(RecvTensor::default()).await }
+    });
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert!(!waiting.is_finished(), "after {:?}", start.elapsed());
+    shelf.tensor.send_replace(Some(Ok((Tensor::scalar(7i32), false))));
+    let (tensor, _) = waiting.await.expect("no panic").expect("received");
+    assert_eq!(tensor.to_scalar::<i32>(), Ok(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_wait_for_a_stopped_task_fail_in_time_and_name_it() {
+    let socket = socket(End::Silent(Vec::new()));
+    let far = client(&socket);
+    let start = Instant::now();
+    let waits = (0..3).map(|step_id| far.recv_tensor(RecvTensor { step_id, ..RecvTensor::default() }));
+    for answer in futures_util::future::join_all(waits).await {
+        let error = answer.expect_err("nobody answers");
+        assert_eq!(error.code, Code::Unavailable);
+        let text = "Task /job:ps/replica:0/task:1 at 10.0.0.2:2222 does not answer: no sign of life for";
+        assert!(error.message.starts_with(text), "{error}");
+    }
+    assert!(start.elapsed() <= PATIENCE + Duration::from_millis(10), "{:?}", start.elapsed());
+    let shelf = Shelf::new();
+    shelf.tensor.send_replace(Some(Ok((Tensor::scalar(1i32), false))));
+    *socket.end.lock() = server(shelf);
+    assert!(far.recv_tensor(RecvTensor::default()).await.is_ok(), "the task is back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cable_that_is_cut_during_a_wait_is_noticed_in_time() {
+    for (cable, text) in [(Cable::Cut, "no sign of life for"), (Cable::Closed, "connection closed")] {
+        let socket = socket(server(Shelf::new()));
+        let far = Arc::new(client(&socket));
+        assert_eq!(far.get_status().await, Ok(Vec::new()));
+        let waiting = tokio::spawn({
+            let far = far.clone();
+            async move { far.recv_tensor(RecvTensor::default()).await }
+        });
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let start = Instant::now();
+        socket.cable.send_replace(cable);
+        let error = waiting.await.expect("no panic").expect_err("the cable is gone");
+        assert!(start.elapsed() <= PATIENCE + Duration::from_millis(10), "{:?}", start.elapsed());
+        assert!(error.code == Code::Unavailable && error.message.contains(text), "{error}");
+        socket.cable.send_replace(Cable::Whole);
+        assert_eq!(far.get_status().await, Ok(Vec::new()), "healed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_connection_is_an_answer_at_once() {
+    let far = client(&socket(End::Refused));
+    let start = Instant::now();
+    let error = far.get_status().await.expect_err("refused");
+    assert_eq!((error.code, start.elapsed()), (Code::Unavailable, Duration::ZERO));
+    let text = "Task /job:ps/replica:0/task:1 at 10.0.0.2:2222 does not answer: connection refused";
+    assert!(error.message.starts_with(text), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_the_other_task_keep_their_text_and_say_whether_they_are_echoes() {
+    let shelf = Shelf::new();
+    let far = client(&socket(server(shelf.clone())));
+    let cause = status::invalid!("told to fail\n\t [[{{{{node x}}}}]]");
+    for error in [cause.clone(), cause.derived(), status::unavailable!("not the transport")] {
+        shelf.tensor.send_replace(Some(Err(error.clone())));
+        assert_eq!(far.recv_tensor(RecvTensor::default()).await.err(), Some(error));
+    }
+    let echo = far.run_graph(RunGraph::default()).await.err();
+    assert_eq!(echo, Some(status::aborted!("an echo").derived()));
+}

@@ -1,0 +1,6 @@
+//! The wire: what real TensorFlow sent, what a peer that misbehaves sends, and peers that fall silent.
+
+mod link;
+mod recent;
+mod transfer;
+mod wires;

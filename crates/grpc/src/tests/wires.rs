@@ -1,0 +1,164 @@
+//! A server and a client joined by pipes inside the process, so that time can be stepped.
+
+use crate::client::channel::tuned;
+use crate::client::link::Link;
+use crate::client::worker::FarWorker;
+use crate::server::worker_service;
+use cluster::{
+    CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, WorkerClient,
+};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use status::{Result, unimplemented_op};
+use std::sync::Arc;
+use std::time::Duration;
+use tensor::Tensor;
+use tokio::io::DuplexStream;
+use tokio::sync::{mpsc, watch};
+use tonic::transport::{Endpoint, Uri};
+
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answers RecvTensor when told to; knows nothing else but its status.
+pub struct Shelf {
+    pub tensor: watch::Sender<Option<Result<(Tensor, bool)>>>,
+}
+
+impl Shelf {
+    pub fn new() -> Arc<Shelf> {
+        Arc::new(Shelf { tensor: watch::channel(None).0 })
+    }
+}
+
+fn no<T>() -> Future<'static, T> {
+    Box::pin(async { Err(unimplemented_op!("a shelf")) })
+}
+
+impl WorkerClient for Shelf {
+    fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+    fn create_session(&self, _: CreateWorkerSession) -> Future<'_, ()> {
+        no()
+    }
+    fn delete_session(&self, _: String) -> Future<'_, ()> {
+        no()
+    }
+    fn register_graph(&self, _: RegisterGraph) -> Future<'_, String> {
+        no()
+    }
+    fn run_graph(&self, _: RunGraph) -> Future<'_, RunGraphAnswer> {
+        Box::pin(async { Err(status::aborted!("an echo").derived()) })
+    }
+    fn cleanup_graph(&self, _: u64) -> Future<'_, ()> {
+        no()
+    }
+    fn cleanup_all(&self, _: Vec<String>) -> Future<'_, ()> {
+        no()
+    }
+    fn recv_tensor(&self, _: RecvTensor) -> Future<'_, (Tensor, bool)> {
+        let mut watch = self.tensor.subscribe();
+        Box::pin(async move {
+            match watch.wait_for(Option::is_some).await.map(|value| value.clone()) {
+                Ok(Some(answer)) => answer,
+                _ => no().await,
+            }
+        })
+    }
+}
+
+/// Where a client's connections end.
+pub enum End {
+    /// At a server.
+    Server(mpsc::UnboundedSender<std::io::Result<DuplexStream>>),
+    /// At a task that was stopped: it takes bytes and says nothing. The pipes are kept open.
+    Silent(Vec<DuplexStream>),
+    /// Nowhere.
+    Refused,
+}
+
+/// What becomes of the connections there are.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Cable {
+    Whole,
+    /// Nothing passes any more, and nobody is told.
+    Cut,
+    /// Both ends learn that it is over.
+    Closed,
+}
+
+/// What the next connection meets, and the cable of those there are.
+pub struct Socket {
+    pub end: Mutex<End>,
+    pub cable: watch::Sender<Cable>,
+}
+
+pub fn socket(end: End) -> Arc<Socket> {
+    Arc::new(Socket { end: Mutex::new(end), cable: watch::channel(Cable::Whole).0 })
+}
+
+/// A server of the shelf.
+pub fn server(shelf: Arc<Shelf>) -> End {
+    let (send, mut receive) = mpsc::unbounded_channel();
+    let incoming = futures_util::stream::poll_fn(move |cx| receive.poll_recv(cx));
+    tokio::spawn(async move { drop(worker_service(shelf).serve_with_incoming(incoming).await) });
+    End::Server(send)
+}
+
+/// A client whose connections end at the socket.
+pub fn client(socket: &Arc<Socket>) -> FarWorker {
+    let socket = socket.clone();
+    let dial = move || {
+        let socket = socket.clone();
+        let connect = move |_: Uri| {
+            let end = socket.connect();
+            async move { end.map(TokioIo::new) }
+        };
+        let connector = Connector(connect);
+        Ok(tuned(Endpoint::from_static("http://10.0.0.2:2222")).connect_with_connector_lazy(connector))
+    };
+    let link = Link::new("/job:ps/replica:0/task:1".into(), "10.0.0.2:2222".into(), PATIENCE, Box::new(dial));
+    FarWorker { link: Arc::new(link) }
+}
+
+impl Socket {
+    fn connect(&self) -> std::io::Result<DuplexStream> {
+        let ((near, mut left), (mut right, far)) = (tokio::io::duplex(1 << 16), tokio::io::duplex(1 << 16));
+        match &mut *self.end.lock() {
+            End::Server(server) => drop(server.send(Ok(far))),
+            End::Silent(kept) => kept.push(far),
+            End::Refused => return Err(std::io::ErrorKind::ConnectionRefused.into()),
+        }
+        let mut cable = self.cable.subscribe();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = tokio::io::copy_bidirectional(&mut left, &mut right) => {}
+                _ = cable.wait_for(|cable| *cable != Cable::Whole) => {}
+            }
+            let _ = cable.wait_for(|cable| *cable == Cable::Closed).await;
+        });
+        Ok(near)
+    }
+}
+
+/// A function as a connector.
+#[derive(Clone)]
+struct Connector<F>(F);
+
+impl<F, G> tonic::codegen::Service<Uri> for Connector<F>
+where
+    F: Fn(Uri) -> G,
+    G: std::future::Future<Output = std::io::Result<TokioIo<DuplexStream>>> + Send + 'static,
+{
+    type Response = TokioIo<DuplexStream>;
+    type Error = std::io::Error;
+    type Future = std::pin::Pin<Box<G>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<std::io::Result<()>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin((self.0)(uri))
+    }
+}
