@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::{env, error, fs, io};
 
+use protox::prost::Message;
+
 const FOLDER: &str = "proto";
 
 fn main() -> Result<(), Box<dyn error::Error>> {
@@ -10,6 +12,11 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     let mut config = tonic_prost_build::Config::new();
     // An `Any` names its message the way TensorFlow does.
     config.enable_type_names().type_name_domain(["."], "type.googleapis.com");
+    let mut definitions = protox::compile(definitions()?, [FOLDER])?;
+    // For the text format, which needs the names of fields.
+    definitions.file.iter_mut().for_each(|file| file.source_code_info = None);
+    let path = PathBuf::from(env::var("OUT_DIR")?).join("descriptors.bin");
+    fs::write(path, definitions.encode_to_vec())?;
     let services = env::var_os("CARGO_FEATURE_SERVICES").is_some();
     tonic_prost_build::configure()
         .build_client(services)
@@ -18,7 +25,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
         .bytes(".")
         .btree_map(".")
         .compile_well_known_types(true)
-        .compile_fds_with_config(protox::compile(definitions()?, [FOLDER])?, config)?;
+        .compile_fds_with_config(definitions, config)?;
     Ok(())
 }
 

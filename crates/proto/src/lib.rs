@@ -37,5 +37,8 @@ pub mod tensorflow {
     }
 }
 
+/// All definitions as a FileDescriptorSet message: names, numbers and types of fields, for the text format.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
 #[cfg(test)]
 mod tests;
