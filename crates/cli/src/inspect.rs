@@ -4,7 +4,8 @@ use crate::run::read_graph;
 use crate::table::{print, shortened};
 use anyhow::{Context, Result};
 use flowgrid::{AttrValue, GraphDef};
-use io::{Bundle, EventReader, EventWhat, MetaGraph, SavedModel, SummaryValue};
+use io::event::SummaryData;
+use io::{Bundle, EventReader, EventWhat, FileSystems, MetaGraph, SavedModel};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ pub fn run(args: Args) -> Result<()> {
     let path = &args.path;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if path.join("saved_model.pb").exists() || name == "saved_model.pb" {
-        return show_model(&SavedModel::open(path)?);
+        return show_model(&SavedModel::open(&FileSystems::local(), &path.to_string_lossy())?);
     }
     if name.contains("tfevents") {
         return show_events(path);
@@ -74,43 +75,38 @@ fn show_graph(graph: &GraphDef, every_node: bool) {
 
 fn show_model(model: &SavedModel) -> Result<()> {
     println!("saved model, version {}, {} graphs\n", model.version, model.meta_graphs.len());
-    model.meta_graphs.iter().for_each(show_meta_graph);
-    Ok(())
+    model.meta_graphs.iter().try_for_each(show_meta_graph)
 }
 
-fn show_meta_graph(graph: &MetaGraph) {
-    println!(
-        "tags: {}; {} nodes, {} functions; written by {}",
-        graph.tags.join(", "),
-        graph.sizes.0,
-        graph.sizes.1,
-        graph.producer
-    );
+fn show_meta_graph(graph: &MetaGraph) -> Result<()> {
+    let (nodes, functions) = graph.sizes()?;
+    println!("tags: {}; {nodes} nodes, {functions} functions; written by {}", graph.tags.join(", "), graph.producer);
     let mut rows = Vec::new();
-    for signature in &graph.signatures {
+    for (call, signature) in &graph.signatures {
         let sides = [("in", &signature.inputs), ("out", &signature.outputs)];
         for (side, tensors) in sides {
-            for tensor in tensors {
+            for (name, tensor) in tensors {
                 rows.push(vec![
-                    signature.name.clone(),
+                    call.clone(),
                     side.to_string(),
-                    tensor.name.clone(),
+                    name.clone(),
                     tensor.dtype.to_string(),
                     tensor.shape.to_string(),
-                    tensor.tensor.clone(),
+                    tensor.tensor.to_string(),
                 ]);
             }
         }
     }
     print(&["signature", "", "name", "type", "shape", "tensor"], &rows);
     println!();
-    let row = |(name, count): &(String, usize)| vec![name.clone(), count.to_string()];
+    let row = |(name, values): (&String, &io::saved_model::Collection)| vec![name.clone(), values.len().to_string()];
     print(&["collection", "values"], &graph.collections.iter().map(row).collect::<Vec<_>>());
     println!();
+    Ok(())
 }
 
 fn show_checkpoint(path: &Path) -> Result<()> {
-    let bundle = Bundle::open(path)?;
+    let bundle = Bundle::open(&FileSystems::local(), &path.to_string_lossy())?;
     let total: u64 = bundle.entries().values().map(|entry| entry.size).sum();
     println!("{} tensors, {total} bytes, {} files\n", bundle.entries().len(), bundle.shards());
     let row = |(name, entry): (&String, &io::bundle::Entry)| {
@@ -128,7 +124,7 @@ fn show_checkpoint(path: &Path) -> Result<()> {
 
 fn show_events(path: &Path) -> Result<()> {
     let mut rows = Vec::new();
-    for event in EventReader::open(path)? {
+    for event in EventReader::open(&FileSystems::local(), &path.to_string_lossy())? {
         let event = event.with_context(|| format!("reading {}", path.display()))?;
         let time = format!("{:.3}", event.wall_time);
         let mut add = |tag: &str, what: &str, value: String| {
@@ -138,11 +134,11 @@ fn show_events(path: &Path) -> Result<()> {
             EventWhat::Version(version) => add("", "version", version.clone()),
             EventWhat::Graph(bytes) => add("", "graph", format!("{} bytes", bytes.len())),
             EventWhat::MetaGraph(bytes) => add("", "meta graph", format!("{} bytes", bytes.len())),
-            EventWhat::Log(text) => add("", "log", shortened(text, 60)),
-            EventWhat::Session(text) => add("", "session", text.clone()),
-            EventWhat::RunMetadata(tag) => add(tag, "run metadata", String::new()),
+            EventWhat::Log(_, text) => add("", "log", shortened(text, 60)),
+            EventWhat::Session(log) => add("", "session", format!("{:?} {}", log.status, log.checkpoint_path)),
+            EventWhat::RunMetadata(tag, _) => add(tag, "run metadata", String::new()),
             EventWhat::Summary(values) => {
-                values.iter().for_each(|(tag, value)| add(tag, kind(value), show(value)));
+                values.iter().for_each(|value| add(&value.tag, kind(&value.data), show(&value.data)));
             }
             EventWhat::Other => add("", "other", String::new()),
         }
@@ -151,25 +147,25 @@ fn show_events(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn kind(value: &SummaryValue) -> &'static str {
+fn kind(value: &SummaryData) -> &'static str {
     match value {
-        SummaryValue::Scalar(_) => "scalar",
-        SummaryValue::Tensor(_) => "tensor",
-        SummaryValue::Histogram(..) => "histogram",
-        SummaryValue::Image(..) => "image",
-        SummaryValue::Audio(_) => "audio",
-        SummaryValue::Other => "other",
+        SummaryData::Scalar(_) => "scalar",
+        SummaryData::Tensor(_) => "tensor",
+        SummaryData::Histogram(_) => "histogram",
+        SummaryData::Image(_) => "image",
+        SummaryData::Audio(_) => "audio",
+        SummaryData::Other => "other",
     }
 }
 
-fn show(value: &SummaryValue) -> String {
+fn show(value: &SummaryData) -> String {
     match value {
-        SummaryValue::Scalar(number) => number.to_string(),
-        SummaryValue::Tensor(tensor) if tensor.elements() <= 8 => crate::npy::text(tensor),
-        SummaryValue::Tensor(tensor) => format!("{} {}", tensor.dtype(), tensor.shape()),
-        SummaryValue::Histogram(count, min, max) => format!("{count} numbers from {min} to {max}"),
-        SummaryValue::Image(height, width) => format!("{height}x{width}"),
-        SummaryValue::Audio(frames) => format!("{frames} frames"),
-        SummaryValue::Other => String::new(),
+        SummaryData::Scalar(number) => number.to_string(),
+        SummaryData::Tensor(tensor) if tensor.elements() <= 8 => crate::npy::text(tensor),
+        SummaryData::Tensor(tensor) => format!("{} {}", tensor.dtype(), tensor.shape()),
+        SummaryData::Histogram(h) => format!("{} numbers from {} to {}", h.num, h.min, h.max),
+        SummaryData::Image(image) => format!("{}x{}", image.height, image.width),
+        SummaryData::Audio(audio) => format!("{} frames", audio.length_frames),
+        SummaryData::Other => String::new(),
     }
 }

@@ -2,19 +2,29 @@
 #![forbid(unsafe_code)]
 
 pub mod bundle;
+mod coding;
 mod crc;
-mod event;
-mod file;
+pub mod event;
+pub mod fs;
+mod ordered;
 mod record;
-mod saved_model;
+pub mod saved_model;
+pub mod slice;
+pub mod state;
 mod table;
+pub mod tensor_slice;
+pub mod text;
 mod wire;
 
-pub use bundle::Bundle;
-pub use event::{Event, EventReader, EventWhat, SummaryValue};
-pub use record::RecordReader;
-pub use saved_model::{MetaGraph, SavedModel, SignatureInfo, TensorInfo};
-pub use table::Table;
+pub use bundle::{Bundle, BundleWriter};
+pub use event::{Event, EventReader, EventWhat, EventWriter};
+pub use fs::{FileSystem, FileSystems};
+pub use record::{Compression, RecordReader, RecordWriter};
+pub use saved_model::{MetaGraph, SavedModel};
+pub use slice::TensorSlice;
+pub use state::{CheckpointState, latest_checkpoint};
+pub use table::{Table, TableBuilder};
+pub use tensor_slice::{TensorSliceReader, TensorSliceWriter};
 
 #[cfg(test)]
 mod tests;

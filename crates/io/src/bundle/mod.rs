@@ -1,21 +1,19 @@
 //! Checkpoints: an index that says which tensors there are, and files that hold them.
 
-use crate::file::{data_loss, failed};
-use crate::{Table, crc, wire};
-use bytes::Bytes;
-use status::{Result, invalid, not_found};
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use tensor::{DType, Shape, Tensor};
+mod merge;
+mod reader;
+mod values;
+pub(crate) mod wire;
+mod writer;
 
-/// A checkpoint that is being read.
-pub struct Bundle {
-    prefix: PathBuf,
-    shards: u32,
-    entries: BTreeMap<String, Entry>,
-}
+pub use merge::{MergeOptions, merge_bundles};
+pub use reader::Bundle;
+pub(crate) use reader::copy_part;
+pub use writer::BundleWriter;
+
+use crate::TensorSlice;
+use status::{Code, Error};
+use tensor::{DType, Shape};
 
 /// Where a tensor of a checkpoint is.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,106 +30,47 @@ pub struct Entry {
     pub size: u64,
     /// Its masked checksum.
     pub crc: u32,
-    /// How many slices it is stored in; none if it is whole.
-    pub slices: usize,
+    /// The slices it is stored in; none if it is whole.
+    pub slices: Vec<TensorSlice>,
 }
 
-impl Bundle {
-    /// The checkpoint whose files begin with `prefix`; the name of its index will do as well.
-    pub fn open(prefix: impl AsRef<Path>) -> Result<Bundle> {
-        let text = prefix.as_ref().to_string_lossy().into_owned();
-        let prefix = text.strip_suffix(".index").unwrap_or(&text).to_string();
-        let table = Table::open(format!("{prefix}.index"))?;
-        let mut entries = BTreeMap::new();
-        let mut shards = None;
-        for (key, value) in table.entries()? {
-            // The empty key holds the header.
-            match key.is_empty() {
-                true => shards = Some(wire::bundle_header(value)?),
-                false => drop(entries.insert(String::from_utf8_lossy(&key).into_owned(), wire::bundle_entry(value)?)),
-            }
-        }
-        let shards = shards.ok_or_else(|| data_loss(format!("{prefix}.index has no header")))?;
-        Ok(Bundle { prefix: prefix.into(), shards, entries })
-    }
-
+/// What an index says about the checkpoint as a whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Header {
     /// How many files hold the tensors.
-    pub fn shards(&self) -> u32 {
-        self.shards
-    }
+    pub shards: u32,
+    /// Whether numbers have their most significant byte first.
+    pub big_endian: bool,
+    /// The version that wrote it, and the oldest that may read it.
+    pub producer: i32,
+    pub min_consumer: i32,
+}
 
-    /// All tensors by name, in order.
-    pub fn entries(&self) -> &BTreeMap<String, Entry> {
-        &self.entries
-    }
+/// The version of the format that is written here.
+const VERSION: i32 = 1;
 
-    /// Reads a tensor.
-    pub fn read(&self, name: &str) -> Result<Tensor> {
-        let entry = self.entries.get(name).ok_or_else(|| not_found!("Key {name} not found in checkpoint"))?;
-        if entry.slices > 0 {
-            return Err(invalid!("Tensor {name} is stored in {} slices", entry.slices));
-        }
-        let data = self.data(entry)?;
-        match entry.dtype {
-            DType::STRING => strings(entry, &data),
-            dtype if !dtype.is_plain() => Err(invalid!("Tensor {name} of type {dtype} cannot be read")),
-            dtype => {
-                if crc32c::crc32c(&data) != crc::unmask(entry.crc) {
-                    return Err(mismatch(name));
-                }
-                let mut tensor = Tensor::scratch_of(dtype, entry.shape.clone())?;
-                let bytes = tensor.bytes_mut()?;
-                if bytes.len() != data.len() {
-                    return Err(data_loss(format!(
-                        "Tensor {name} has {} bytes instead of {}",
-                        data.len(),
-                        bytes.len()
-                    )));
-                }
-                bytes.copy_from_slice(&data);
-                Ok(tensor)
-            }
-        }
-    }
-
-    fn data(&self, entry: &Entry) -> Result<Bytes> {
-        let path = format!("{}.data-{:05}-of-{:05}", self.prefix.display(), entry.shard, self.shards);
-        let path = Path::new(&path);
-        let mut file = File::open(path).map_err(|error| failed(path, &error))?;
-        let length = file.metadata().map_err(|error| failed(path, &error))?.len();
-        if entry.offset.checked_add(entry.size).is_none_or(|end| end > length) {
-            return Err(data_loss(format!("{} ends before the tensor it should hold", path.display())));
-        }
-        let mut data = vec![0u8; entry.size as usize];
-        file.seek(SeekFrom::Start(entry.offset)).map_err(|error| failed(path, &error))?;
-        file.read_exact(&mut data).map_err(|error| failed(path, &error))?;
-        Ok(data.into())
+impl Header {
+    /// What is written here.
+    fn ours(shards: u32) -> Header {
+        Header { shards, big_endian: false, producer: VERSION, min_consumer: 0 }
     }
 }
 
-/// Strings lie one after the other, after their lengths and a checksum of those.
-fn strings(entry: &Entry, data: &Bytes) -> Result<Tensor> {
-    let bad = || data_loss("string tensor is damaged");
-    let count = entry.shape.checked_elements()?;
-    let mut rest = data.clone();
-    let mut lengths = Vec::new();
-    for _ in 0..count {
-        lengths.push(prost::decode_length_delimiter(&mut rest).map_err(|_| bad())?);
-    }
-    if rest.len() < 4 {
-        return Err(bad());
-    }
-    rest = rest.slice(4..);
-    let mut values = Vec::new();
-    for length in lengths {
-        if length > rest.len() {
-            return Err(bad());
-        }
-        values.push(rest.split_to(length));
-    }
-    Tensor::from_strings(entry.shape.clone(), values)
+/// The file of the index of a checkpoint.
+pub fn index_path(prefix: &str) -> String {
+    format!("{prefix}.index")
 }
 
-fn mismatch(name: &str) -> status::Error {
-    data_loss(format!("TensorBundle checksum mismatch for {name}"))
+/// A file of tensors of a checkpoint.
+pub fn data_path(prefix: &str, shard: u32, shards: u32) -> String {
+    format!("{prefix}.data-{shard:05}-of-{shards:05}")
+}
+
+/// The error of an index that cannot be read.
+fn corrupt(path: &str, detail: &str, error: &Error) -> Error {
+    if error.code == Code::NotFound {
+        return error.clone();
+    }
+    let hint = "Perhaps the file is corrupt or was produced by a newer version of TensorFlow with format changes";
+    Error::new(error.code, format!("Unable to read file ({path}). {hint} ({detail}): {}", error.message))
 }

@@ -1,0 +1,248 @@
+//! Reads checkpoints.
+
+use super::{Entry, Header, corrupt, data_path, index_path, values, wire};
+use crate::fs::{FileSystems, RandomAccessFile, data_loss};
+use crate::{Table, TensorSlice, crc, slice};
+use parking_lot::Mutex;
+use status::{Result, invalid, not_found, unimplemented_op};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use tensor::{DType, Tensor};
+
+/// A checkpoint that is being read, by several at once.
+pub struct Bundle {
+    systems: FileSystems,
+    prefix: String,
+    header: Header,
+    entries: BTreeMap<String, Entry>,
+    /// The parts of tensors that are stored in slices.
+    slices: BTreeMap<Vec<u8>, Entry>,
+    files: Mutex<HashMap<u32, Arc<dyn RandomAccessFile>>>,
+}
+
+impl Bundle {
+    /// The checkpoint whose files begin with `prefix`; the name of its index will do as well.
+    pub fn open(systems: &FileSystems, prefix: &str) -> Result<Bundle> {
+        let prefix = prefix.strip_suffix(".index").unwrap_or(prefix);
+        let path = index_path(prefix);
+        let wrong = |detail| move |error| corrupt(&index_path(prefix), detail, &error);
+        let table = Table::open(systems, &path).and_then(|table| table.entries());
+        let mut table = table.map_err(wrong("unable to read the index"))?.into_iter();
+        let no_header = || corrupt(&path, "failed to seek to header entry", &data_loss("the index is empty"));
+        // The header has the empty key, and so comes first.
+        let (key, header) = table.next().ok_or_else(no_header)?;
+        let header = if key.is_empty() { wire::decode_header(header) } else { Err(no_header()) };
+        let mut bundle = Bundle {
+            systems: systems.clone(),
+            prefix: prefix.to_string(),
+            header: header.map_err(wrong("unable to parse header"))?,
+            entries: BTreeMap::new(),
+            slices: BTreeMap::new(),
+            files: Mutex::default(),
+        };
+        for (key, value) in table {
+            let name = String::from_utf8_lossy(&key).into_owned();
+            let entry = wire::decode_entry(&name, value).map_err(wrong("unable to parse an entry"))?;
+            // Keys of slices begin with a zero.
+            match key[0] {
+                0 => drop(bundle.slices.insert(key.to_vec(), entry)),
+                _ => drop(bundle.entries.insert(name, entry)),
+            }
+        }
+        Ok(bundle)
+    }
+
+    /// What the names of its files begin with.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// How many files hold the tensors.
+    pub fn shards(&self) -> u32 {
+        self.header.shards
+    }
+
+    /// All tensors by name, in order.
+    pub fn entries(&self) -> &BTreeMap<String, Entry> {
+        &self.entries
+    }
+
+    pub(super) fn header(&self) -> Header {
+        self.header
+    }
+
+    /// All entries by the keys they are stored under.
+    pub(super) fn keyed(self) -> impl Iterator<Item = (Vec<u8>, Entry)> {
+        let whole = self.entries.into_iter().map(|(name, entry)| (name.into_bytes(), entry));
+        self.slices.into_iter().chain(whole)
+    }
+
+    /// Where a tensor is.
+    pub fn entry(&self, name: &str) -> Result<&Entry> {
+        self.entries.get(name).ok_or_else(|| not_found!("Key {name} not found in checkpoint"))
+    }
+
+    /// Reads a tensor, also one that is stored in slices.
+    pub fn read(&self, name: &str) -> Result<Tensor> {
+        let entry = self.entry(name)?;
+        match entry.slices.is_empty() {
+            true => self.value(name, entry),
+            false => self.read_slice(name, &TensorSlice::full(entry.shape.rank())),
+        }
+    }
+
+    /// Reads a part of a tensor, however it is stored.
+    pub fn read_slice(&self, name: &str, wanted: &TensorSlice) -> Result<Tensor> {
+        let entry = self.entry(name)?;
+        let shape = wanted.shape_in(&entry.shape)?;
+        let whole = [TensorSlice::full(entry.shape.rank())];
+        let stored = if entry.slices.is_empty() { &whole[..] } else { &entry.slices };
+        let parts = slice::cover(&entry.shape, stored, wanted)?.ok_or_else(|| {
+            invalid!("Does not have sufficient slices for partitioned tensor {name} to restore in slice_spec: {wanted}")
+        })?;
+        let mut result = None;
+        for part in parts {
+            let place = if part.is_full() && entry.slices.is_empty() { entry } else { self.part(name, entry, part)? };
+            let value = self.value(name, place)?;
+            if part == wanted || value.shape() == &entry.shape && shape == entry.shape {
+                return Ok(value);
+            }
+            // Room is made only when the first part is known to be in its file.
+            let result = match &mut result {
+                Some(result) => result,
+                none => none.insert(self.room(entry, &shape)?),
+            };
+            copy_part(&entry.shape, part, wanted, &value, result)?;
+        }
+        result.map_or_else(|| Tensor::zeros_of(entry.dtype, shape), Ok)
+    }
+
+    /// Where a slice of a tensor is; it has the type and the shape that the whole says.
+    fn part(&self, name: &str, whole: &Entry, slice: &TensorSlice) -> Result<&Entry> {
+        let key = slice.key(name.as_bytes());
+        let part = self.slices.get(&key).ok_or_else(|| not_found!("Key {name} ({slice}) not found in checkpoint"))?;
+        if part.dtype != whole.dtype || part.shape != slice.shape_in(&whole.shape)? {
+            return Err(data_loss(format!("Slice {slice} of {name} is not what its tensor says")));
+        }
+        Ok(part)
+    }
+
+    /// Memory for a tensor whose parts are read one by one: never more than the files hold.
+    fn room(&self, entry: &Entry, shape: &tensor::Shape) -> Result<Tensor> {
+        let bytes = shape.checked_elements()?.checked_mul(entry.dtype.size().max(1));
+        let mut held = 0u64;
+        for shard in 0..self.header.shards {
+            held = held.saturating_add(self.file(shard).and_then(|file| file.size()).unwrap_or(0));
+        }
+        match bytes {
+            Some(bytes) if bytes as u64 <= held => Tensor::zeros_of(entry.dtype, shape),
+            _ => Err(data_loss(format!("TensorBundle at {} is too small for shape {shape}", self.prefix))),
+        }
+    }
+
+    /// Reads what is stored under one key.
+    fn value(&self, name: &str, entry: &Entry) -> Result<Tensor> {
+        let (tensor, calculated) = match entry.dtype {
+            DType::STRING => values::read_strings(entry, self.data(name, entry)?.into())?,
+            DType::VARIANT => values::read_variants(entry, self.data(name, entry)?.into())?,
+            dtype if dtype.is_plain() && !dtype.is_ref() => self.plain(name, entry)?,
+            dtype => return Err(unimplemented_op!("Restoring data type {dtype} not yet supported")),
+        };
+        let stored = crc::unmask(entry.crc);
+        if calculated != stored {
+            return Err(data_loss(format!(
+                "TensorBundle at {} shard {} ({} bytes): Checksum does not match: stored {stored:08} vs. calculated on \
+                 the restored bytes {calculated}",
+                self.prefix, entry.shard, entry.size
+            )));
+        }
+        Ok(tensor)
+    }
+
+    /// Reads numbers straight into their tensor.
+    fn plain(&self, name: &str, entry: &Entry) -> Result<(Tensor, u32)> {
+        let expected = entry.shape.checked_elements()?.checked_mul(entry.dtype.size()).map(|size| size as u64);
+        if expected != Some(entry.size) {
+            return Err(data_loss(format!(
+                "Invalid size in bundle entry: key {name}; stored size {}; expected size {}",
+                entry.size,
+                expected.unwrap_or(u64::MAX)
+            )));
+        }
+        let file = self.checked_file(name, entry)?;
+        let mut tensor = Tensor::scratch_of(entry.dtype, entry.shape.clone())?;
+        let bytes = tensor.bytes_mut()?;
+        file.read_exact_at(entry.offset, bytes)?;
+        let calculated = crc32c::crc32c(bytes);
+        if self.header.big_endian {
+            let halves = if entry.dtype.is_complex() { 2 } else { 1 };
+            bytes.chunks_exact_mut(entry.dtype.size() / halves).for_each(<[u8]>::reverse);
+        }
+        if entry.dtype == DType::BOOL && bytes.iter().any(|&byte| byte > 1) {
+            return Err(data_loss(format!("Tensor {name} holds bytes that are neither true nor false")));
+        }
+        Ok((tensor, calculated))
+    }
+
+    fn data(&self, name: &str, entry: &Entry) -> Result<Vec<u8>> {
+        if self.header.big_endian {
+            return Err(unimplemented_op!(
+                "TensorBundle at {} is of a different endianness than this machine's hardware",
+                self.prefix
+            ));
+        }
+        let file = self.checked_file(name, entry)?;
+        let mut data = vec![0; entry.size as usize];
+        file.read_exact_at(entry.offset, &mut data)?;
+        Ok(data)
+    }
+
+    /// The file of an entry, which is known to be long enough.
+    fn checked_file(&self, name: &str, entry: &Entry) -> Result<Arc<dyn RandomAccessFile>> {
+        let file = self.file(entry.shard)?;
+        let size = file.size()?;
+        if entry.offset.checked_add(entry.size).is_none_or(|end| end > size) {
+            return Err(data_loss(format!(
+                "{} has {size} bytes, but tensor {name} needs {} from {} on",
+                data_path(&self.prefix, entry.shard, self.header.shards),
+                entry.size,
+                entry.offset
+            )));
+        }
+        Ok(file)
+    }
+
+    fn file(&self, shard: u32) -> Result<Arc<dyn RandomAccessFile>> {
+        if let Some(file) = self.files.lock().get(&shard) {
+            return Ok(file.clone());
+        }
+        let file = self.systems.open(&data_path(&self.prefix, shard, self.header.shards))?;
+        self.files.lock().insert(shard, file.clone());
+        Ok(file)
+    }
+}
+
+/// Copies what a stored slice has of a wanted one.
+pub(crate) fn copy_part(
+    shape: &tensor::Shape,
+    part: &TensorSlice,
+    wanted: &TensorSlice,
+    value: &Tensor,
+    result: &mut Tensor,
+) -> Result<()> {
+    if value.dtype() == DType::STRING {
+        let (from, to) = (value.strings()?, result.strings_mut()?);
+        return slice::for_each_run(shape, part, wanted, |source, target, count| {
+            to[target..target + count].clone_from_slice(&from[source..source + count]);
+        });
+    }
+    let size = value.dtype().size();
+    let Some(from) = value.buffer() else {
+        return Err(invalid!("Dtype {} not supported.", value.dtype()));
+    };
+    let to = result.bytes_mut()?;
+    slice::for_each_run(shape, part, wanted, |source, target, count| {
+        let (source, target, count) = (source * size, target * size, count * size);
+        to[target..target + count].copy_from_slice(&from.bytes()[source..source + count]);
+    })
+}

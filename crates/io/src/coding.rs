@@ -1,0 +1,30 @@
+//! Numbers of seven bits per byte, as tables and string tensors have them.
+
+use crate::fs::data_loss;
+use bytes::{Buf, Bytes};
+use status::Result;
+
+/// Reads a number; the bytes after it are left.
+pub(crate) fn read_varint(bytes: &mut Bytes) -> Result<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        if !bytes.has_remaining() {
+            break;
+        }
+        let byte = bytes.get_u8();
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(data_loss("bad variable-length number"))
+}
+
+/// Adds a number at the end.
+pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}

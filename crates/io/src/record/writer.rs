@@ -1,0 +1,86 @@
+//! Writes record files.
+
+use super::Compression;
+use crate::crc;
+use crate::fs::{FileSink, FileSystems, WritableFile, carried};
+use flate2::write::{GzEncoder, ZlibEncoder};
+use status::Result;
+use std::io::Write;
+
+/// Writes records to a file, one after the other. They are all there when it was closed.
+pub struct RecordWriter {
+    sink: Sink,
+    offset: u64,
+}
+
+enum Sink {
+    Plain(FileSink),
+    Zlib(ZlibEncoder<FileSink>),
+    Gzip(GzEncoder<FileSink>),
+}
+
+impl RecordWriter {
+    /// Begins a file of records, in place of the one that had this name.
+    pub fn create(systems: &FileSystems, path: &str, compression: Compression) -> Result<RecordWriter> {
+        Ok(RecordWriter::new(systems.create(path)?, compression))
+    }
+
+    /// Goes on at the end of a file of records that are not compressed.
+    pub fn append(systems: &FileSystems, path: &str) -> Result<RecordWriter> {
+        Ok(RecordWriter::new(systems.append(path)?, Compression::None))
+    }
+
+    /// Records into this file.
+    pub fn new(file: Box<dyn WritableFile>, compression: Compression) -> RecordWriter {
+        let (file, level) = (FileSink(file), flate2::Compression::default());
+        let sink = match compression {
+            Compression::None => Sink::Plain(file),
+            Compression::Zlib => Sink::Zlib(ZlibEncoder::new(file, level)),
+            Compression::Gzip => Sink::Gzip(GzEncoder::new(file, level)),
+        };
+        RecordWriter { sink, offset: 0 }
+    }
+
+    /// Adds a record.
+    pub fn write(&mut self, record: &[u8]) -> Result<()> {
+        let length = (record.len() as u64).to_le_bytes();
+        let mut head = [0; super::HEADER];
+        head[..8].copy_from_slice(&length);
+        head[8..].copy_from_slice(&crc::masked(&length).to_le_bytes());
+        let check = crc::masked(record).to_le_bytes();
+        let sink: &mut dyn Write = match &mut self.sink {
+            Sink::Plain(sink) => sink,
+            Sink::Zlib(sink) => sink,
+            Sink::Gzip(sink) => sink,
+        };
+        for part in [&head[..], record, &check] {
+            carried(sink.write_all(part))?;
+        }
+        self.offset += (super::HEADER + record.len() + 4) as u64;
+        Ok(())
+    }
+
+    /// How many bytes the records take before compression, those of this writer.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Lets readers see what was written so far, where the file system can do that.
+    pub fn flush(&mut self) -> Result<()> {
+        carried(match &mut self.sink {
+            Sink::Plain(sink) => sink.flush(),
+            Sink::Zlib(sink) => sink.flush(),
+            Sink::Gzip(sink) => sink.flush(),
+        })
+    }
+
+    /// Completes the file.
+    pub fn close(self) -> Result<()> {
+        let file = match self.sink {
+            Sink::Plain(sink) => sink,
+            Sink::Zlib(sink) => carried(sink.finish())?,
+            Sink::Gzip(sink) => carried(sink.finish())?,
+        };
+        file.0.close()
+    }
+}

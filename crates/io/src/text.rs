@@ -1,0 +1,49 @@
+//! Messages as text: the format of `.pbtxt` files and of checkpoint state files.
+
+use crate::wire;
+use bytes::Bytes;
+use status::{Result, invalid};
+
+/// Messages inside messages go no deeper; the binary format has the same limit.
+const MAX_DEPTH: usize = 100;
+
+/// A message in the binary format; `message` is its full name: `tensorflow.GraphDef`.
+pub fn text_to_binary(message: &str, text: &str) -> Result<Bytes> {
+    if depth(text) > MAX_DEPTH {
+        return Err(invalid!("{message} as text nests deeper than {MAX_DEPTH}"));
+    }
+    wire::parse(message, text)
+}
+
+/// A message as text, a field per line.
+pub fn binary_to_text(message: &str, bytes: &[u8]) -> Result<String> {
+    wire::print(message, bytes)
+}
+
+/// How deep braces and brackets of a text nest, not counting those in strings and comments.
+fn depth(text: &str) -> usize {
+    let (mut now, mut most) = (0usize, 0);
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'{' | b'<' | b'[' => now += 1,
+            b'}' | b'>' | b']' => now = now.saturating_sub(1),
+            b'#' => drop(rest.find(|&byte| byte == b'\n')),
+            b'"' | b'\'' => skip_string(byte, &mut rest),
+            _ => {}
+        }
+        most = most.max(now);
+    }
+    most
+}
+
+fn skip_string(quote: u8, rest: &mut std::str::Bytes) {
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'\\' => drop(rest.next()),
+            b'\n' => return, // not a string after all; the parser will say so
+            byte if byte == quote => return,
+            _ => {}
+        }
+    }
+}
