@@ -56,6 +56,17 @@ impl Header {
     }
 }
 
+/// Writes an index that need not be true.
+#[cfg(test)]
+pub(crate) fn write_index(
+    systems: &crate::FileSystems,
+    prefix: &str,
+    shards: u32,
+    entries: &std::collections::BTreeMap<Vec<u8>, Entry>,
+) -> status::Result<()> {
+    writer::write_index(systems, prefix, &Header::ours(shards), entries)
+}
+
 /// The file of the index of a checkpoint.
 pub fn index_path(prefix: &str) -> String {
     format!("{prefix}.index")

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use status::{Result, invalid, not_found, unimplemented_op};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tensor::{DType, Tensor};
+use tensor::{DType, Shape, Tensor};
 
 /// A checkpoint that is being read, by several at once.
 pub struct Bundle {
@@ -19,6 +19,9 @@ pub struct Bundle {
     slices: BTreeMap<Vec<u8>, Entry>,
     files: Mutex<HashMap<u32, Arc<dyn RandomAccessFile>>>,
 }
+
+/// Large tensors are read in pieces, so that they are summed while they are still near.
+const PIECE: usize = 8 << 20;
 
 impl Bundle {
     /// The checkpoint whose files begin with `prefix`; the name of its index will do as well.
@@ -101,16 +104,16 @@ impl Bundle {
             invalid!("Does not have sufficient slices for partitioned tensor {name} to restore in slice_spec: {wanted}")
         })?;
         let mut result = None;
-        for part in parts {
+        for part in &parts {
+            let part = *part;
             let place = if part.is_full() && entry.slices.is_empty() { entry } else { self.part(name, entry, part)? };
             let value = self.value(name, place)?;
             if part == wanted || value.shape() == &entry.shape && shape == entry.shape {
                 return Ok(value);
             }
-            // Room is made only when the first part is known to be in its file.
             let result = match &mut result {
                 Some(result) => result,
-                none => none.insert(self.room(entry, &shape)?),
+                none => none.insert(self.room(name, entry, &parts, &shape)?),
             };
             copy_part(&entry.shape, part, wanted, &value, result)?;
         }
@@ -127,17 +130,12 @@ impl Bundle {
         Ok(part)
     }
 
-    /// Memory for a tensor whose parts are read one by one: never more than the files hold.
-    fn room(&self, entry: &Entry, shape: &tensor::Shape) -> Result<Tensor> {
-        let bytes = shape.checked_elements()?.checked_mul(entry.dtype.size().max(1));
-        let mut held = 0u64;
-        for shard in 0..self.header.shards {
-            held = held.saturating_add(self.file(shard).and_then(|file| file.size()).unwrap_or(0));
+    /// Memory for a tensor whose parts are read one by one, after all of them were found in their files.
+    fn room(&self, name: &str, entry: &Entry, parts: &[&TensorSlice], shape: &Shape) -> Result<Tensor> {
+        for part in parts.iter().filter(|_| !entry.slices.is_empty()) {
+            self.checked_file(name, self.part(name, entry, part)?)?;
         }
-        match bytes {
-            Some(bytes) if bytes as u64 <= held => Tensor::zeros_of(entry.dtype, shape),
-            _ => Err(data_loss(format!("TensorBundle at {} is too small for shape {shape}", self.prefix))),
-        }
+        Tensor::zeros_of(entry.dtype, shape)
     }
 
     /// Reads what is stored under one key.
@@ -172,8 +170,12 @@ impl Bundle {
         let file = self.checked_file(name, entry)?;
         let mut tensor = Tensor::scratch_of(entry.dtype, entry.shape.clone())?;
         let bytes = tensor.bytes_mut()?;
-        file.read_exact_at(entry.offset, bytes)?;
-        let calculated = crc32c::crc32c(bytes);
+        let (mut calculated, mut offset) = (0, entry.offset);
+        for piece in bytes.chunks_mut(PIECE) {
+            file.read_exact_at(offset, piece)?;
+            calculated = crc32c::crc32c_append(calculated, piece);
+            offset += piece.len() as u64;
+        }
         if self.header.big_endian {
             let halves = if entry.dtype.is_complex() { 2 } else { 1 };
             bytes.chunks_exact_mut(entry.dtype.size() / halves).for_each(<[u8]>::reverse);
@@ -224,7 +226,7 @@ impl Bundle {
 
 /// Copies what a stored slice has of a wanted one.
 pub(crate) fn copy_part(
-    shape: &tensor::Shape,
+    shape: &Shape,
     part: &TensorSlice,
     wanted: &TensorSlice,
     value: &Tensor,

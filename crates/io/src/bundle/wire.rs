@@ -10,6 +10,9 @@ use status::{Result, invalid};
 use tensor::wire::{decode_shape, encode_shape, tensor_from_bytes};
 use tensor::{DType, Shape, Tensor, Variant};
 
+/// A checkpoint that claims to have more files is damaged.
+const MAX_SHARDS: u32 = 1 << 20;
+
 pub(super) fn decode_header(bytes: Bytes) -> Result<Header> {
     let header: pb::BundleHeaderProto = decode(bytes, "")?;
     let version = header.version.unwrap_or_default();
@@ -19,8 +22,9 @@ pub(super) fn decode_header(bytes: Bytes) -> Result<Header> {
             version.min_consumer
         ));
     }
+    let shards = u32::try_from(header.num_shards).ok().filter(|&shards| shards <= MAX_SHARDS);
     Ok(Header {
-        shards: u32::try_from(header.num_shards).map_err(|_| data_loss("a negative number of files"))?,
+        shards: shards.ok_or_else(|| data_loss(format!("{} files", header.num_shards)))?,
         big_endian: header.endianness == pb::bundle_header_proto::Endianness::Big as i32,
         producer: version.producer,
         min_consumer: version.min_consumer,

@@ -10,7 +10,8 @@ use pb::summary::value::Value;
 use prost::Message;
 use proto::tensorflow as pb;
 use status::{Result, invalid};
-use tensor::wire::{decode_tensor, encode_tensor};
+use tensor::DType;
+use tensor::wire::{decode_shape, decode_tensor, encode_tensor};
 
 pub(super) fn decode_event(bytes: Bytes) -> Result<Event> {
     let event = pb::Event::decode(bytes).map_err(|error| data_loss(format!("not an event: {error}")))?;
@@ -105,11 +106,22 @@ fn decode_value(value: pb::summary::Value) -> SummaryValue {
             encoded: audio.encoded_audio_string,
             content_type: audio.content_type,
         }),
-        Some(Value::Tensor(tensor)) => decode_tensor(tensor).map_or(SummaryData::Other, SummaryData::Tensor),
+        Some(Value::Tensor(tensor)) if is_plausible(&tensor) => {
+            decode_tensor(tensor).map_or(SummaryData::Other, SummaryData::Tensor)
+        }
         _ => SummaryData::Other,
     };
     let metadata = value.metadata.map(decode_metadata);
     SummaryValue { tag: value.tag, node_name: value.node_name, metadata, data }
+}
+
+/// Whether a tensor is not much larger than its message: equal elements are written once, but nobody summarizes more
+/// than this of them.
+fn is_plausible(tensor: &pb::TensorProto) -> bool {
+    const FREE: usize = 64 << 20;
+    let size = DType::from_number(tensor.dtype).size().max(1);
+    let elements = decode_shape(tensor.tensor_shape.as_ref()).map_or(0, |shape| shape.elements());
+    elements.saturating_mul(size) <= tensor.encoded_len().saturating_add(FREE)
 }
 
 fn encode_value(value: &SummaryValue) -> Result<pb::summary::Value> {

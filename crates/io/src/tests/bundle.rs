@@ -161,3 +161,33 @@ fn damaged_checkpoints_are_found_out() {
         read_all(&systems, &place(prefix)).unwrap();
     }
 }
+
+/// An index may say what it wants: nothing is allocated that the files do not hold.
+#[test]
+fn lies_cost_no_memory() {
+    let systems = FileSystems::local();
+    let mut writer = BundleWriter::create(&systems, "ram://lie/model").unwrap();
+    let shape = Shape::new(&[1 << 40, 2]);
+    let part = |text: &str| TensorSlice::parse(text).unwrap();
+    let row = Tensor::from_slice([1, 2], &[1f32, 2.]).unwrap();
+    writer.add_slice("v", &shape, &part("0,1:-"), &row).unwrap();
+    writer.add_slice("w", &Shape::new(&[2, 2]), &part("0,1:-"), &row).unwrap();
+    writer.finish().unwrap();
+    let bundle = Bundle::open(&systems, "ram://lie/model").unwrap();
+    let error = bundle.read("v").unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    assert_eq!(error.message, "Does not have sufficient slices for partitioned tensor v to restore in slice_spec: -:-");
+    assert_eq!(bundle.read_slice("v", &part("0,1:1,1")).unwrap().values::<f32>().unwrap(), [2.]);
+    assert!(bundle.read("w").is_err());
+    // A tensor of 8 TiB in a file of 16 bytes.
+    let entry = |size: u64| {
+        let (dtype, slices) = (DType::F32, Vec::new());
+        crate::bundle::Entry { dtype, shape: shape.clone(), shard: 0, offset: 0, size, crc: 0, slices }
+    };
+    for size in [16, 8 << 40, u64::MAX >> 1] {
+        let entries = [(b"big".to_vec(), entry(size))].into();
+        crate::bundle::write_index(&systems, "ram://lie/model", 1, &entries).unwrap();
+        let error = Bundle::open(&systems, "ram://lie/model").unwrap().read("big").unwrap_err();
+        assert_eq!(error.code, Code::DataLoss, "{error}");
+    }
+}
