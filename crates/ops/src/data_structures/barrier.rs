@@ -4,7 +4,7 @@ use super::arithmetic::row;
 use super::barrier_state::Barrier;
 use super::named::{Unnamed, find, listed, maker, signature_mismatch};
 use super::queue::two_strings;
-use super::queue_spec::{check_known, shape_list};
+use super::queue_spec::{known_shapes, shape_list};
 use super::waiting::{Answer, answering};
 use op::shapes::{none, scalar, unknown};
 use op::{Ctx, Home, Inputs, Kernel, Op, Setup, later, unary};
@@ -26,11 +26,10 @@ pub(crate) const OPS: &[Op] = rows! {
 };
 
 fn barrier_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let (types, shapes) = (setup.types("component_types")?, setup.list("shapes")?.shapes.clone());
+    let (types, shapes) = (setup.types("component_types")?, known_shapes(&setup.list("shapes")?.shapes)?);
     if types.len() != shapes.len() {
         return Err(invalid!("All of the component shapes must be specified"));
     }
-    check_known(&shapes)?;
     if setup.int("capacity")? != -1 {
         return Err(invalid!(
             "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue to enforce a limited \

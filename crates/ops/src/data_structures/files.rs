@@ -1,12 +1,29 @@
 //! The files that ops read and write: the one place in this crate that touches a disk.
 
-use status::{Code, Error, Result};
-use std::io::ErrorKind;
+use io::RecordReader;
+use status::{Code, Error, Result, unimplemented_op};
+use std::io::{Cursor, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Everything in a file.
 pub(crate) fn read(name: &str) -> Result<Vec<u8>> {
     std::fs::read(path(name)).map_err(|error| refusal(name, &error))
+}
+
+/// Everything in a file that is compressed as TensorFlow's name for it says; an empty name says it is not.
+pub(crate) fn read_encoded(name: &str, encoding: &str) -> Result<Vec<u8>> {
+    match encoding {
+        "ZLIB" | "GZIP" => Err(unimplemented_op!("Files compressed with {encoding} cannot be read")),
+        _ => read(name),
+    }
+}
+
+/// The records of a record file.
+pub(crate) type Records = RecordReader<Cursor<Vec<u8>>>;
+
+/// The records in the contents of a file.
+pub(crate) fn records(contents: Vec<u8>) -> Records {
+    RecordReader::new(Cursor::new(contents))
 }
 
 /// Writes a file anew, with the folders it is in.

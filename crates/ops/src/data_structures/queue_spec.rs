@@ -42,11 +42,13 @@ impl Spec {
         let (mut types, mut shapes) = (setup.types("component_types")?, setup.list("shapes")?.shapes.clone());
         match order {
             Order::Padded => check_ranks(&shapes)?,
-            _ => check_known(&shapes)?,
+            _ => shapes = known_shapes(&shapes)?,
         }
         if order == Order::Sorted {
             types.insert(0, DType::I64);
-            shapes.insert(0, PartialShape::scalar());
+            if !shapes.is_empty() {
+                shapes.insert(0, PartialShape::scalar());
+            }
         }
         Ok(Spec { order, name: String::new(), capacity, types, shapes })
     }
@@ -124,19 +126,29 @@ impl Spec {
                 listed(&wanted.types)
             ));
         }
+        self.accepts_shapes(&wanted.shapes)
+    }
+
+    fn accepts_shapes(&self, wanted: &[PartialShape]) -> Result<()> {
+        // A sorted queue always wants to know at least the shape of the number it is sorted by.
+        let wanted = match (&self.order, wanted) {
+            (Order::Sorted, []) => vec![PartialShape::scalar()],
+            _ => wanted.to_vec(),
+        };
         let fits = match self.order {
             Order::Padded => {
-                let both = self.shapes.iter().zip(&wanted.shapes);
-                self.shapes.len() == wanted.shapes.len() && { both }.all(|(found, shape)| found.compatible(shape))
+                let mut both = self.shapes.iter().zip(&wanted);
+                self.shapes.len() == wanted.len() && both.all(|(found, shape)| found.compatible(shape))
             }
-            _ => self.shapes == wanted.shapes,
+            _ => self.shapes == wanted,
         };
         match fits {
             true => Ok(()),
             false => Err(invalid!(
-                "Shared queue '{name}' has component shapes {} but requested component shapes were {}",
+                "Shared queue '{}' has component shapes {} but requested component shapes were {}",
+                self.name,
                 self.shape_list(),
-                wanted.shape_list()
+                shape_list(&wanted)
             )),
         }
     }
@@ -317,11 +329,14 @@ fn check_ranks(shapes: &[PartialShape]) -> Result<()> {
     }
 }
 
-pub(crate) fn check_known(shapes: &[PartialShape]) -> Result<()> {
-    match shapes.iter().find(|shape| shape.known().is_none()) {
-        Some(shape) => Err(invalid!("Shape {shape} is not fully defined")),
-        None => Ok(()),
-    }
+/// Shapes that must be known; one without a rank counts as that of one number.
+pub(crate) fn known_shapes(shapes: &[PartialShape]) -> Result<Vec<PartialShape>> {
+    let known = |shape: &PartialShape| match (shape.rank(), shape.known()) {
+        (None, _) => Ok(PartialShape::scalar()),
+        (_, Some(known)) => known.checked_elements().map(|_| shape.clone()),
+        _ => Err(invalid!("Shape {shape} is not fully defined")),
+    };
+    shapes.iter().map(known).collect()
 }
 
 fn mismatch(component: usize, expected: &str, tensor: &Tensor) -> status::Error {

@@ -1,9 +1,8 @@
 //! What readers make of a file: itself, its lines, its records.
 
 use super::files;
-use io::RecordReader;
 use op::Setup;
-use status::{Result, invalid, out_of_range, unimplemented_op};
+use status::{Result, invalid, out_of_range};
 use tensor::Bytes;
 
 /// What a reader makes of a file.
@@ -15,9 +14,9 @@ pub(crate) enum Format {
     /// Lines, without the first few.
     Lines { skip: usize },
     /// Pieces of one length, `hop` bytes apart.
-    Fixed { header: usize, record: usize, footer: usize, hop: usize },
+    Fixed { header: usize, record: usize, footer: usize, hop: usize, encoding: String },
     /// TensorFlow's own record files.
-    Records,
+    Records { encoding: String },
 }
 
 /// A file that is being read.
@@ -25,7 +24,7 @@ pub(crate) enum Opened {
     One(Option<Bytes>),
     Lines { contents: Bytes, position: usize, number: usize },
     Fixed { contents: Bytes, position: usize, number: usize, record: usize, footer: usize, hop: usize },
-    Records { records: RecordReader<std::io::Cursor<Vec<u8>>>, offset: u64 },
+    Records { records: files::Records, offset: u64 },
 }
 
 impl Format {
@@ -41,15 +40,10 @@ impl Format {
             "FixedLengthRecordReader" => {
                 let (header, record) = (size("header_bytes")?, size("record_bytes")?);
                 let (footer, hop) = (size("footer_bytes")?, size("hop_bytes")?);
-                if let Some(encoding) = setup.find("encoding").and_then(|_| setup.string("encoding").ok()) {
-                    uncompressed(&encoding)?;
-                }
-                Ok(Format::Fixed { header, record, footer, hop: if hop == 0 { record } else { hop } })
+                let encoding = if setup.find("encoding").is_some() { setup.string("encoding")? } else { String::new() };
+                Ok(Format::Fixed { header, record, footer, hop: if hop == 0 { record } else { hop }, encoding })
             }
-            "TFRecordReader" => {
-                uncompressed(&setup.string("compression_type")?)?;
-                Ok(Format::Records)
-            }
+            "TFRecordReader" => Ok(Format::Records { encoding: setup.string("compression_type")? }),
             _ => Ok(Format::Identity),
         }
     }
@@ -64,7 +58,12 @@ impl Format {
         if let Format::Identity = self {
             return Ok(Opened::One(Some(Bytes::copy_from_slice(name))));
         }
-        let contents = files::read(&String::from_utf8_lossy(name))?;
+        let file = String::from_utf8_lossy(name);
+        let encoding = match self {
+            Format::Fixed { encoding, .. } | Format::Records { encoding } => encoding,
+            _ => "",
+        };
+        let contents = files::read_encoded(&file, encoding)?;
         Ok(match *self {
             Format::Identity | Format::Whole => Opened::One(Some(contents.into())),
             Format::Lines { skip } => {
@@ -76,23 +75,14 @@ impl Format {
                 }
                 lines
             }
-            Format::Fixed { header, record, footer, hop } => {
+            Format::Fixed { header, record, footer, hop, .. } => {
                 if header > contents.len() {
                     return Err(out_of_range!("reached end of file"));
                 }
                 Opened::Fixed { contents: contents.into(), position: header, number: 0, record, footer, hop }
             }
-            Format::Records => {
-                Opened::Records { records: RecordReader::new(std::io::Cursor::new(contents)), offset: 0 }
-            }
+            Format::Records { .. } => Opened::Records { records: files::records(contents), offset: 0 },
         })
-    }
-}
-
-fn uncompressed(encoding: &str) -> Result<()> {
-    match encoding {
-        "" | "NONE" => Ok(()),
-        other => Err(unimplemented_op!("Compression {other} of record files is not supported")),
     }
 }
 

@@ -1,8 +1,12 @@
 //! Tests of the tables as a whole, and of ops that only make sense together.
 
+mod accumulator;
 mod channels_first;
 mod evaluate;
+mod lookup;
 mod queue;
+mod reader;
+mod staging;
 mod tensor_array;
 mod tensor_list;
 
