@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use graph::{DeviceSpec, FlatGraph, GraphDef};
 use op::Cancel;
 use parking_lot::RwLock;
-use plan::{Device, Placement};
+use plan::{Device, LowerOptions, Placement};
 use status::{Result, aborted, cancelled, invalid};
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl MasterSession {
             .iter()
             .map(|device| Ok(Device { spec: DeviceSpec::parse(&device.name)?, incarnation: device.incarnation }))
             .collect::<Result<Vec<_>>>()?;
-        let graph = FlatGraph::new(&def, worker.registry.as_ref())?;
+        let graph = lowered(FlatGraph::new(&def, worker.registry.as_ref())?, worker, &own)?;
         let placement = plan::place(&graph, &devices, &[], config.soft_placement)?;
         if config.log_placement {
             log_placement(&graph, &placement, &devices, 0);
@@ -106,6 +106,7 @@ impl MasterSession {
         let mut graph = (*state.graph).clone();
         let first = graph.nodes.len();
         graph.extend(def, self.worker.registry.as_ref())?;
+        let graph = lowered(graph, &self.worker, &self.own)?;
         let placement = plan::place(&graph, &self.devices, &state.placement, self.config.soft_placement)?;
         if self.config.log_placement {
             log_placement(&graph, &placement, &self.devices, first);
@@ -124,6 +125,12 @@ impl MasterSession {
             }
         }
     }
+}
+
+/// The same graph, where functions whose bodies are on several tasks have become part of it.
+fn lowered(graph: FlatGraph, worker: &Worker, own: &Task) -> Result<FlatGraph> {
+    let options = LowerOptions { home: own.spec(), always: false };
+    Ok(plan::lower(&graph, worker.registry.as_ref(), &options)?.unwrap_or(graph))
 }
 
 fn log_placement(graph: &FlatGraph, placement: &Placement, devices: &[Device], first: usize) {
