@@ -53,8 +53,8 @@ fn gradients() {
 
 #[test]
 fn our_server() {
-    let cluster = ClusterSpec::parse("worker=127.0.0.1:0").expect("a cluster");
-    let server = Server::start(ServerOptions::new(cluster, Task { job: "worker".to_string(), index: 0 }));
+    let cluster = ClusterSpec::parse("localhost=127.0.0.1:0").expect("a cluster");
+    let server = Server::start(ServerOptions::new(cluster, Task { job: "localhost".to_string(), index: 0 }));
     check("our_server", &InSession::new(server.expect("it starts").target(), false));
 }
 
