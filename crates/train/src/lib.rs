@@ -2,12 +2,15 @@
 #![forbid(unsafe_code)]
 
 pub mod clip;
+pub mod device_setter;
 mod global_step;
 mod gradients;
+mod md5;
 mod moving_average;
 pub mod optimizer;
 pub mod schedule;
 
+pub use device_setter::replica_device_setter;
 pub use global_step::{create_global_step, get_global_step};
 pub use gradients::{gradients, gradients_with};
 pub use moving_average::ExponentialMovingAverage;

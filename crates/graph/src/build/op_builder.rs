@@ -175,19 +175,23 @@ impl OpBuilder {
             let groups = self.scope.inner().colocate.iter().map(|name| format!("loc:@{name}").into()).collect();
             attrs.insert("_class".to_string(), AttrValue::List(AttrList { strings: groups, ..AttrList::default() }));
         }
-        let device = self.device_of(&name)?;
-        Ok(NodeDef { name, op: self.op.clone(), inputs, device, attrs, extra: None })
+        let mut def = NodeDef { name, op: self.op.clone(), inputs, device: String::new(), attrs, extra: None };
+        def.device = self.device_of(&def)?;
+        Ok(def)
     }
 
-    fn device_of(&self, name: &str) -> Result<String> {
-        let own = match &self.device {
+    /// The node's own device, then what each scope around it says, from the inside out.
+    fn device_of(&self, def: &NodeDef) -> Result<String> {
+        let mut spec = match &self.device {
             Some(device) => DeviceSpec::parse(device)?,
             None => DeviceSpec::default(),
         };
-        let spec = match &self.scope.inner().device {
-            DeviceRule::Spec(outer) => own.or(outer),
-            DeviceRule::Function(rule, inner) => rule(&self.op, name, &own.or(inner)),
-        };
+        for rule in self.scope.inner().devices.iter().rev() {
+            spec = match rule {
+                DeviceRule::Spec(outer) => spec.or(outer),
+                DeviceRule::Function(rule) => rule(def, &spec)?,
+            };
+        }
         Ok(spec.to_string())
     }
 

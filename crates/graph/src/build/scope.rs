@@ -1,6 +1,7 @@
 //! A scope: where new nodes go, what they are called, and what they wait for.
 
-use crate::{DeviceSpec, Graph, Node, NodeId, OpBuilder};
+use crate::{DeviceSpec, Graph, Node, NodeDef, NodeId, OpBuilder};
+use status::Result;
 use std::sync::Arc;
 
 /// A graph with a name prefix, a device, control inputs and colocation for the nodes made in it.
@@ -12,27 +13,30 @@ pub struct Scope(Arc<Inner>);
 pub(crate) struct Inner {
     pub graph: Graph,
     pub prefix: String,
-    pub device: DeviceRule,
+    /// From the outermost scope to the innermost.
+    pub devices: Vec<DeviceRule>,
     pub controls: Vec<NodeId>,
     pub colocate: Vec<String>,
 }
 
-/// How a node gets its device.
+/// What a scope says of the devices of its nodes, given what scopes inside it have said.
 #[derive(Clone)]
 pub(crate) enum DeviceRule {
-    /// This one.
+    /// Parts that are still open are these.
     Spec(DeviceSpec),
-    /// Whatever the function says of the node's op and the device of inner scopes; evaluated once, when
-    /// the node is made.
-    Function(Arc<dyn Fn(&str, &str, &DeviceSpec) -> DeviceSpec + Send + Sync>, DeviceSpec),
+    /// Whatever the function says; asked once for each node, when it is made.
+    Function(Arc<DeviceFunction>),
 }
+
+/// Says the device of a node, which is described but for its device, from what inner scopes ask for.
+type DeviceFunction = dyn Fn(&NodeDef, &DeviceSpec) -> Result<DeviceSpec> + Send + Sync;
 
 impl Scope {
     pub(crate) fn root(graph: &Graph) -> Scope {
         Scope(Arc::new(Inner {
             graph: graph.clone(),
             prefix: String::new(),
-            device: DeviceRule::Spec(DeviceSpec::default()),
+            devices: Vec::new(),
             controls: Vec::new(),
             colocate: Vec::new(),
         }))
@@ -64,12 +68,7 @@ impl Scope {
     /// A name that cannot be read is remembered as the graph's error.
     pub fn on(&self, device: &str) -> Scope {
         match DeviceSpec::parse(device) {
-            Ok(spec) => self.with(|inner| {
-                inner.device = match &inner.device {
-                    DeviceRule::Spec(outer) => DeviceRule::Spec(spec.or(outer)),
-                    DeviceRule::Function(rule, outer) => DeviceRule::Function(rule.clone(), spec.or(outer)),
-                }
-            }),
+            Ok(spec) => self.with(|inner| inner.devices.push(DeviceRule::Spec(spec))),
             Err(error) => {
                 self.0.graph.fail(error);
                 self.clone()
@@ -79,13 +78,16 @@ impl Scope {
 
     /// The same scope without any device.
     pub fn on_any_device(&self) -> Scope {
-        self.with(|inner| inner.device = DeviceRule::Spec(DeviceSpec::default()))
+        self.with(|inner| inner.devices.clear())
     }
 
-    /// The same scope with a device function: given a node's op, its name and the device that inner
-    /// scopes ask for, it says the device.
-    pub fn on_device_of(&self, rule: impl Fn(&str, &str, &DeviceSpec) -> DeviceSpec + Send + Sync + 'static) -> Scope {
-        self.with(|inner| inner.device = DeviceRule::Function(Arc::new(rule), DeviceSpec::default()))
+    /// The same scope with a device function: given a node, which is described but for its device, and what
+    /// inner scopes ask for, it says the device; parts it leaves open come from the scope around this one.
+    pub fn on_device_of(
+        &self,
+        rule: impl Fn(&NodeDef, &DeviceSpec) -> Result<DeviceSpec> + Send + Sync + 'static,
+    ) -> Scope {
+        self.with(|inner| inner.devices.push(DeviceRule::Function(Arc::new(rule))))
     }
 
     /// The same scope, whose nodes run only after `nodes`.
@@ -103,7 +105,7 @@ impl Scope {
         let name = node.name();
         self.with(|inner| {
             inner.colocate.push(name);
-            inner.device = DeviceRule::Spec(DeviceSpec::default());
+            inner.devices.clear();
         })
     }
 

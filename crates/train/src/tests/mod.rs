@@ -1,6 +1,7 @@
 //! Optimizers against TensorFlow's own, gradients against differences, and what is built around them.
 
 mod derivatives;
+mod device_setter;
 mod losses;
 mod schedules;
 mod variables;

@@ -1,0 +1,182 @@
+//! Devices for between-graph training: variables on the ps tasks, everything else on the worker. Every client
+//! that builds the same graph gets the same devices.
+
+use crate::md5::md5;
+use graph::{AttrValue, DeviceSpec, NodeDef, Scope};
+use parking_lot::Mutex;
+use status::{Error, Result, invalid};
+
+/// Ops that hold what all workers share.
+pub const STANDARD_PS_OPS: &[&str] = &[
+    "Variable",
+    "VariableV2",
+    "AutoReloadVariable",
+    "MutableHashTable",
+    "MutableHashTableV2",
+    "MutableHashTableOfTensors",
+    "MutableHashTableOfTensorsV2",
+    "MutableDenseHashTable",
+    "MutableDenseHashTableV2",
+    "VarHandleOp",
+    "BoostedTreesEnsembleResourceHandleOp",
+    "BoostedTreesQuantileStreamResourceHandleOp",
+    "ResourceConditionalAccumulator",
+    "DecisionTreeResource",
+];
+
+/// Chooses the ps task of a node; called once for each, in the order they are made.
+pub type Strategy = Box<dyn FnMut(&NodeDef) -> Result<u32> + Send>;
+
+/// A device setter for a cluster with this many ps tasks; with none it changes nothing.
+pub fn replica_device_setter(ps_tasks: usize) -> ReplicaDeviceSetter {
+    ReplicaDeviceSetter {
+        ps_tasks,
+        ps_device: "/job:ps".to_string(),
+        worker_device: "/job:worker".to_string(),
+        merge_devices: true,
+        ps_ops: STANDARD_PS_OPS.iter().map(|op| op.to_string()).collect(),
+        ps_strategy: None,
+    }
+}
+
+/// A device setter in the making.
+pub struct ReplicaDeviceSetter {
+    ps_tasks: usize,
+    ps_device: String,
+    worker_device: String,
+    merge_devices: bool,
+    ps_ops: Vec<String>,
+    ps_strategy: Option<Strategy>,
+}
+
+impl ReplicaDeviceSetter {
+    /// The device of ps ops, `/job:ps` if nothing is said; empty for no ps.
+    pub fn ps_device(mut self, device: &str) -> ReplicaDeviceSetter {
+        self.ps_device = device.to_string();
+        self
+    }
+
+    /// The device of all others, `/job:worker` if nothing is said.
+    pub fn worker_device(mut self, device: &str) -> ReplicaDeviceSetter {
+        self.worker_device = device.to_string();
+        self
+    }
+
+    /// Without merging, a node that has any device keeps it as it is.
+    pub fn merge_devices(mut self, merge: bool) -> ReplicaDeviceSetter {
+        self.merge_devices = merge;
+        self
+    }
+
+    /// The ops that go to the ps, in place of [`STANDARD_PS_OPS`].
+    pub fn ps_ops(mut self, ops: &[&str]) -> ReplicaDeviceSetter {
+        self.ps_ops = ops.iter().map(|op| op.to_string()).collect();
+        self
+    }
+
+    /// How ps tasks are chosen, in place of [`round_robin`].
+    pub fn ps_strategy(mut self, strategy: Strategy) -> ReplicaDeviceSetter {
+        self.ps_strategy = Some(strategy);
+        self
+    }
+
+    /// The scope with these devices. A device that cannot be read is remembered as the graph's error.
+    pub fn on(self, scope: &Scope) -> Scope {
+        if self.ps_tasks == 0 {
+            return scope.clone();
+        }
+        match self.chooser() {
+            Ok(chooser) => scope.on_device_of(move |node, device| chooser.device(node, device)),
+            Err(error) => {
+                scope.graph().fail(error);
+                scope.clone()
+            }
+        }
+    }
+
+    fn chooser(self) -> Result<Chooser> {
+        let strategy = self.ps_strategy.unwrap_or_else(|| round_robin(self.ps_tasks));
+        Ok(Chooser {
+            ps_tasks: self.ps_tasks,
+            ps: DeviceSpec::parse(&self.ps_device)?,
+            worker: DeviceSpec::parse(&self.worker_device)?,
+            merge_devices: self.merge_devices,
+            ps_ops: if self.ps_device.is_empty() { Vec::new() } else { self.ps_ops },
+            strategy: Mutex::new(strategy),
+        })
+    }
+}
+
+struct Chooser {
+    ps_tasks: usize,
+    ps: DeviceSpec,
+    worker: DeviceSpec,
+    merge_devices: bool,
+    ps_ops: Vec<String>,
+    strategy: Mutex<Strategy>,
+}
+
+impl Chooser {
+    /// The device of a node, of which inner scopes say `asked`.
+    fn device(&self, node: &NodeDef, asked: &DeviceSpec) -> Result<DeviceSpec> {
+        if !self.merge_devices && *asked != DeviceSpec::default() {
+            return Ok(asked.clone());
+        }
+        if !self.ps_ops.contains(&node.op) {
+            return Ok(asked.clone().or(&self.worker));
+        }
+        let mut ps = self.ps.clone();
+        if ps.job.is_some() && (asked.job.is_none() || asked.job == ps.job) {
+            ps.task = Some(self.task(node)?);
+        }
+        Ok(asked.clone().or(&ps))
+    }
+
+    fn task(&self, node: &NodeDef) -> Result<u32> {
+        let task = (self.strategy.lock())(node)?;
+        match (task as usize) < self.ps_tasks {
+            true => Ok(task),
+            false => Err(invalid!("The strategy put {} on ps task {task} of {}", node.name, self.ps_tasks)),
+        }
+    }
+}
+
+/// One ps task after the other, in the order in which nodes are made.
+pub fn round_robin(ps_tasks: usize) -> Strategy {
+    let mut tasks = (0..ps_tasks as u32).cycle();
+    Box::new(move |node| tasks.next().ok_or_else(|| no_tasks(node)))
+}
+
+/// The ps task that has the least load so far, the first of several.
+pub fn greedy(ps_tasks: usize, mut load: impl FnMut(&NodeDef) -> Result<u64> + Send + 'static) -> Strategy {
+    let mut loads = vec![0u64; ps_tasks];
+    Box::new(move |node| {
+        let least = loads.iter_mut().enumerate().min_by_key(|(_, load)| **load);
+        let (task, sum) = least.ok_or_else(|| no_tasks(node))?;
+        *sum = sum.saturating_add(load(node)?);
+        Ok(task as u32)
+    })
+}
+
+/// A ps task that depends on the node's name and a seed alone, so that it stays when other nodes come and go.
+pub fn hashed(ps_tasks: usize, seed: i64) -> Strategy {
+    Box::new(move |node| {
+        let digest = u128::from_be_bytes(md5(format!("{}_{seed}", node.name).as_bytes()));
+        digest.checked_rem(ps_tasks as u128).map(|task| task as u32).ok_or_else(|| no_tasks(node))
+    })
+}
+
+/// The size of a variable in bytes, as a load for [`greedy`].
+pub fn byte_size_load(node: &NodeDef) -> Result<u64> {
+    let (Some(AttrValue::Type(dtype)), Some(AttrValue::Shape(shape))) =
+        (node.attrs.get("dtype"), node.attrs.get("shape"))
+    else {
+        return Err(invalid!("{} ({}) has no dtype and shape to tell its size", node.name, node.op));
+    };
+    let known = shape.known().ok_or_else(|| invalid!("Shape {shape} of {} is not fully defined", node.name))?;
+    Ok((known.checked_elements()? as u64).saturating_mul(dtype.base().size() as u64))
+}
+
+fn no_tasks(node: &NodeDef) -> Error {
+    invalid!("There is no ps task for {}", node.name)
+}
