@@ -92,6 +92,36 @@ pub struct RecvTensor {
     pub key: String,
 }
 
+/// Asks a task to note which tensors it receives from others, or to tell what it noted.
+#[derive(Clone, Debug, Default)]
+pub struct Logging {
+    /// Begin to note.
+    pub enable: bool,
+    /// End it.
+    pub disable: bool,
+    /// Forget everything.
+    pub clear: bool,
+    /// Steps whose notes are wanted; they are forgotten afterwards.
+    pub steps: Vec<u64>,
+}
+
+/// A tensor that came from another task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransferStats {
+    /// The edge it travelled along.
+    pub tensor: String,
+    /// The device it came from.
+    pub send_device: String,
+    /// The device it was for.
+    pub recv_device: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was asked for, in microseconds since 1970.
+    pub start: u64,
+    /// When it was here.
+    pub end: u64,
+}
+
 /// A task, near or far.
 pub trait WorkerClient: Send + Sync {
     /// Its devices.
@@ -110,6 +140,10 @@ pub trait WorkerClient: Send + Sync {
     fn cleanup_all(&self, containers: Vec<String>) -> Future<'_, ()>;
     /// Waits for a tensor.
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)>;
+    /// Notes transfers, or tells them by step.
+    fn logging(&self, _: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 }
 
 /// The other tasks.

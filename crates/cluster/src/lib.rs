@@ -9,8 +9,8 @@ mod spec;
 mod worker;
 
 pub use api::{
-    CreateWorkerSession, DeviceAttributes, Future, Peers, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer,
-    StepStats, WorkerClient,
+    CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer,
+    StepStats, TransferStats, WorkerClient,
 };
 pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};

@@ -3,8 +3,8 @@
 pub(crate) mod transfer;
 
 use cluster::{
-    CallableOptions, ClusterSpec, CreateWorkerSession, DeviceAttributes, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, RunMetadata, RunOptions, RunStep, RunStepAnswer, SessionConfig, StepStats, Task,
+    CallableOptions, ClusterSpec, CreateWorkerSession, DeviceAttributes, Logging, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, RunMetadata, RunOptions, RunStep, RunStepAnswer, SessionConfig, StepStats, Task, TransferStats,
 };
 use prost::Message;
 use proto::tensorflow as pb;
@@ -464,4 +464,61 @@ pub(crate) fn encode_recv_tensor(request: Numbered<RecvTensor>) -> Vec<u8> {
 
 pub(crate) fn recv_tensor_answer((tensor, is_dead): (Tensor, bool)) -> Result<pb::RecvTensorResponse> {
     Ok(pb::RecvTensorResponse { tensor: Some(encode_tensor(&tensor)?), is_dead, ..pb::RecvTensorResponse::default() })
+}
+
+pub(crate) fn logging(request: pb::LoggingRequest) -> Logging {
+    Logging {
+        enable: request.enable_rpc_logging,
+        // A request for nothing is how masters of old end it.
+        disable: request.disable_rpc_logging || (!request.enable_rpc_logging && request.fetch_step_id.is_empty()),
+        clear: request.clear,
+        steps: request.fetch_step_id.into_iter().map(|step| step as u64).collect(),
+    }
+}
+
+pub(crate) fn logging_answer(steps: Vec<(u64, Vec<TransferStats>)>) -> pb::LoggingResponse {
+    let step = |(step_id, transfers): (u64, Vec<TransferStats>)| {
+        let mut devices: std::collections::BTreeMap<String, pb::DeviceStepStats> = Default::default();
+        for transfer in transfers {
+            let device = transfer.recv_device.clone();
+            let fresh = || pb::DeviceStepStats { device: device.clone(), ..Default::default() };
+            devices.entry(device.clone()).or_insert_with(fresh).node_stats.push(transfer_stats(transfer));
+        }
+        let step_stats = Some(pb::StepStats { dev_stats: devices.into_values().collect() });
+        pb::LabeledStepStats { step_id: step_id as i64, step_stats }
+    };
+    pb::LoggingResponse { step: steps.into_iter().map(step).collect() }
+}
+
+/// A transfer in the words of TensorFlow's timelines.
+fn transfer_stats(transfer: TransferStats) -> pb::NodeExecStats {
+    let (bytes, micros) = (transfer.bytes as f64, transfer.end.saturating_sub(transfer.start));
+    let size = match bytes >= 0.1 * 1_048_576.0 {
+        true => format!("{:.1}MB", bytes / 1_048_576.0),
+        false => format!("{}B", transfer.bytes),
+    };
+    let megabits = 8.0 * bytes / micros.max(1) as f64;
+    let rate = match megabits >= 1000.0 {
+        true => format!("{:.1}Gb/s", megabits / 1000.0),
+        false => format!("{megabits:.6}Mb/s"),
+    };
+    let TransferStats { tensor, send_device, recv_device, .. } = &transfer;
+    pb::NodeExecStats {
+        node_name: "RecvTensor".to_string(),
+        timeline_label: format!("[{size}] [{rate}] {tensor} from {send_device} to {recv_device}"),
+        all_start_micros: transfer.start as i64,
+        op_end_rel_micros: micros as i64,
+        all_end_rel_micros: micros as i64,
+        output: vec![pb::NodeOutput {
+            slot: 0,
+            tensor_description: Some(pb::TensorDescription {
+                allocation_description: Some(pb::AllocationDescription {
+                    requested_bytes: transfer.bytes as i64,
+                    ..Default::default()
+                }),
+                ..Default::default()
+            }),
+        }],
+        ..pb::NodeExecStats::default()
+    }
 }

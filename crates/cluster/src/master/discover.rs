@@ -1,28 +1,118 @@
-//! Which tasks and devices a session has.
+//! Which tasks and devices a session has. A session begins when all its tasks have answered.
 
 use crate::api::{DeviceAttributes, WorkerClient, from_task};
 use crate::{SessionConfig, Task, Worker};
-use futures_util::future::join_all;
+use futures_util::future::{Either, select, try_join_all};
 use graph::DeviceSpec;
-use status::{Result, invalid};
+use parking_lot::Mutex;
+use status::{Code, Error, Result, invalid};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the log tells who is missing.
+const REPORT: Duration = Duration::from_secs(10);
+/// A task that is not there is asked again after this long, then after twice as long, up to the longest.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
 /// A task of a session and how to reach it.
 pub(crate) type Target = (Task, Arc<dyn WorkerClient>);
 
-/// The devices of a session, the master's own first, and the tasks they are on.
+/// The devices of a session, the master's own first, and the tasks they are on. Waits for tasks that are not up:
+/// as long as the session's limit allows, else until nobody wants the session any more and drops the future.
 pub(crate) async fn devices(
     worker: &Arc<Worker>,
     config: &SessionConfig,
 ) -> Result<(Vec<DeviceAttributes>, Vec<Target>)> {
     let targets = targets(worker, config, &own_task(worker, config)?)?;
-    let answers = join_all(targets.iter().map(|(_, client)| client.get_status())).await;
-    let mut devices = Vec::new();
-    for ((task, _), answer) in targets.iter().zip(answers) {
-        let found = answer.map_err(|error| from_task(error, &task.to_string()))?;
-        devices.extend(found.into_iter().map(|device| renamed(device, task)));
+    let waiting = Waiting { worker, renames: config.cluster.is_some(), missing: Mutex::default() };
+    let limit = config.step_timeout.map(|time| worker.peers.sleep(time));
+    let limit = limit.unwrap_or_else(|| Box::pin(std::future::pending()));
+    let found = match select(pin!(waiting.all(&targets)), limit).await {
+        Either::Left((found, _)) => found?,
+        Either::Right(_) => return Err(waiting.timed_out(config.step_timeout.unwrap_or_default(), targets.len())),
+    };
+    Ok((found, targets))
+}
+
+/// The tasks that have not answered yet, and why.
+struct Waiting<'a> {
+    worker: &'a Arc<Worker>,
+    /// The client brought a cluster of its own, in which tasks have other names than they were started with.
+    renames: bool,
+    missing: Mutex<BTreeMap<Task, String>>,
+}
+
+impl Waiting<'_> {
+    /// The devices of all tasks; meanwhile the log tells who is missing.
+    async fn all(&self, targets: &[Target]) -> Result<Vec<DeviceAttributes>> {
+        let answers = pin!(try_join_all(targets.iter().map(|target| self.ask(target))));
+        match select(answers, pin!(self.report())).await {
+            Either::Left((answers, _)) => Ok(answers?.into_iter().flatten().collect()),
+            Either::Right((never, _)) => match never {},
+        }
     }
-    Ok((devices, targets))
+
+    /// The devices of a task, as soon as it answers.
+    async fn ask(&self, (task, client): &Target) -> Result<Vec<DeviceAttributes>> {
+        self.missing.lock().insert(task.clone(), format!("Task {task} does not answer: it has not said anything yet"));
+        let mut pause = FIRST_RETRY;
+        loop {
+            match client.get_status().await {
+                Ok(devices) => {
+                    self.check_names(task, &devices)?;
+                    self.missing.lock().remove(task);
+                    return Ok(devices.into_iter().map(|device| renamed(device, task)).collect());
+                }
+                Err(error) if error.code == Code::Unavailable => {
+                    let why = error.message.lines().next().unwrap_or_default().to_string();
+                    self.missing.lock().insert(task.clone(), why);
+                }
+                Err(error) => return Err(from_task(error, &task.to_string())),
+            }
+            self.worker.peers.sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_RETRY);
+        }
+    }
+
+    /// An address that belongs to another task is a mistake that waiting does not mend.
+    fn check_names(&self, task: &Task, devices: &[DeviceAttributes]) -> Result<()> {
+        if self.renames {
+            return Ok(());
+        }
+        let of = |device: &DeviceAttributes| DeviceSpec::parse(&device.name).ok().and_then(|s| Task::of_device(&s));
+        match devices.iter().filter_map(of).find(|found| found != task) {
+            None => Ok(()),
+            Some(found) => Err(invalid!(
+                "The address {} of {task} belongs to another task, which answers as {found}",
+                self.worker.cluster().address(task).unwrap_or("")
+            )),
+        }
+    }
+
+    /// Tells the log who is missing, again and again.
+    async fn report(&self) -> Infallible {
+        loop {
+            self.worker.peers.sleep(REPORT).await;
+            for (task, why) in self.missing.lock().iter() {
+                tracing::info!("CreateSession still waiting for response from worker: {task}: {why}");
+            }
+        }
+    }
+
+    fn timed_out(&self, time: Duration, tasks: usize) -> Error {
+        let missing = self.missing.lock();
+        let reasons: Vec<&str> = missing.values().map(String::as_str).collect();
+        let text = format!(
+            "CreateSession waited {time:?} in vain for {} of {tasks} tasks:\n{}",
+            reasons.len(),
+            reasons.join("\n")
+        );
+        Error::new(Code::DeadlineExceeded, text)
+    }
 }
 
 /// The master's own task: in a cluster that the client brings, the one at the address the client called.

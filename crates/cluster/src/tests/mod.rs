@@ -1,1 +1,221 @@
-//! Tests of master and worker.
+//! Master and worker on a network without sockets: steps over several tasks, and what becomes of them when tasks
+//! fail, fall silent, restart or are not there yet.
+
+mod net;
+mod toy;
+
+use crate::{Logging, Master, RunStep, SessionConfig};
+use net::Net;
+use status::{Code, Error, Result};
+use std::sync::Arc;
+use std::time::Duration;
+
+const THREE: &str = "worker:0 worker:1 ps:0";
+const SUMS: &str = "a @ps:0 = Number 2; b @worker:1 = Number 3; c @worker:0 = Sum a b; d @ps:0 = Sum c a; \
+                    near @worker:0 = Number 9; f @ps:0 = Fail a; g @worker:0 = Sum f near; h @worker:1 = Sum g b; \
+                    n @ps:0 = Never a; m @worker:0 = Sum n near";
+
+/// A session of the first worker.
+struct Client {
+    net: Arc<Net>,
+    master: Arc<Master>,
+    session: String,
+}
+
+fn open(net: &Arc<Net>, text: &str, config: SessionConfig) -> Result<Client> {
+    let master = Master::new(net.worker("worker:0"));
+    let session = net.run(master.create_session(toy::parse(text), config))?;
+    Ok(Client { net: net.clone(), master, session })
+}
+
+fn three() -> (Arc<Net>, Client) {
+    let net = Net::new(THREE);
+    let client = open(&net, SUMS, SessionConfig::default()).expect("a session");
+    (net, client)
+}
+
+impl Client {
+    fn fetch(&self, name: &str) -> Result<i32> {
+        self.net.run(self.step(name))
+    }
+
+    async fn step(&self, name: &str) -> Result<i32> {
+        let step = RunStep { fetches: vec![format!("{name}:0")], ..RunStep::default() };
+        let answer = self.master.run_step(&self.session, step).await?;
+        answer.tensors[0].1.to_scalar()
+    }
+
+    #[track_caller]
+    fn fails(&self, name: &str) -> Error {
+        self.fetch(name).expect_err("the step cannot succeed")
+    }
+}
+
+#[test]
+fn a_step_runs_over_three_tasks() {
+    let (_, client) = three();
+    for _ in 0..20 {
+        assert_eq!((client.fetch("c"), client.fetch("d"), client.fetch("near")), (Ok(5), Ok(7), Ok(9)));
+    }
+}
+
+#[test]
+fn slow_links_make_slow_steps_and_no_others() {
+    let (net, client) = three();
+    net.delay(Duration::from_secs(3600));
+    assert_eq!(client.fetch("near"), Ok(9));
+    assert_eq!(net.now(), Duration::ZERO);
+    assert_eq!(client.fetch("d"), Ok(7));
+    assert!(net.now() >= Duration::from_secs(3600));
+}
+
+#[test]
+fn the_cause_is_reported_and_not_its_echoes() {
+    let (_, client) = three();
+    for _ in 0..20 {
+        for fetch in ["f", "g", "h"] {
+            let error = client.fails(fetch);
+            assert_eq!(error.code, Code::InvalidArgument);
+            let text = "From /job:ps/replica:0/task:0:\ntold to fail\n\t [[{{node f}}]]";
+            assert_eq!(error.message, text);
+        }
+    }
+    assert_eq!(client.fetch("d"), Ok(7), "other steps go on");
+}
+
+#[test]
+fn a_cut_link_fails_the_steps_that_cross_it_and_names_the_task() {
+    let (net, client) = three();
+    assert_eq!(client.fetch("c"), Ok(5));
+    net.cut("worker:0", "ps:0");
+    let error = client.fails("c");
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.contains("Task /job:ps/replica:0/task:0 at net does not answer"), "{error}");
+    assert_eq!(client.fetch("near"), Ok(9), "other steps go on");
+    net.heal();
+    assert_eq!(client.fetch("c"), Ok(5), "the session is as good as before");
+}
+
+#[test]
+fn a_link_that_is_cut_under_a_waiting_step_ends_it() {
+    let (net, client) = three();
+    let error = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.fails("m"));
+        while net.calls() < 2 {
+            std::thread::yield_now(); // the step waits for the ps with two calls: RunGraph and RecvTensor
+        }
+        net.cut("worker:0", "ps:0");
+        waiting.join().expect("no panic")
+    });
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.contains("/job:ps/replica:0/task:0"), "{error}");
+    assert_eq!(client.fetch("near"), Ok(9));
+}
+
+#[test]
+fn a_lost_call_ends_the_step_after_a_while() {
+    for method in ["run_graph", "recv_tensor"] {
+        let (net, client) = three();
+        assert_eq!(client.fetch("c"), Ok(5));
+        net.lose(method);
+        let error = client.fails("c");
+        assert_eq!(error.code, Code::Unavailable, "{method}: {error}");
+        assert!(net.now() >= net::PATIENCE);
+        assert_eq!(client.fetch("c"), Ok(5));
+    }
+}
+
+#[test]
+fn a_task_that_restarted_aborts_old_sessions_and_serves_new_ones() {
+    let (net, client) = three();
+    assert_eq!(client.fetch("c"), Ok(5));
+    net.restart("ps:0");
+    for _ in 0..5 {
+        let error = client.fails("c");
+        assert_eq!(error.code, Code::Aborted, "{error}");
+        let texts = ["Session handle is not found: ", "RecvTensor expects a different device incarnation: "];
+        assert!(texts.iter().any(|text| error.message.contains(text)), "{error}");
+        assert!(error.message.contains("(\"/job:ps/replica:0/task:0\")"), "{error}");
+    }
+    assert_eq!(client.fetch("near"), Ok(9), "other steps go on");
+    let fresh = open(&net, SUMS, SessionConfig::default()).expect("a session");
+    assert_eq!(fresh.fetch("c"), Ok(5));
+}
+
+#[test]
+fn a_session_that_is_closed_ends_its_steps_and_leaves_no_call_behind() {
+    let (net, client) = three();
+    let error = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.fails("m"));
+        while net.calls() < 2 {
+            std::thread::yield_now();
+        }
+        net.run(client.master.close_session(&client.session)).expect("closed");
+        waiting.join().expect("no panic")
+    });
+    assert_eq!(error.code, Code::Cancelled);
+    while net.calls() > 0 {
+        std::thread::yield_now(); // the receiving side drops its call when its step ends
+    }
+}
+
+#[test]
+fn a_session_waits_for_tasks_that_are_not_up_and_says_which_in_the_end() {
+    let net = Net::new("worker:0 -worker:1 -ps:0");
+    let config = SessionConfig { step_timeout: Some(Duration::from_secs(30)), ..SessionConfig::default() };
+    let error = open(&net, "a @worker:0 = Number 1", config).err().expect("tasks are missing");
+    assert_eq!(error.code, Code::DeadlineExceeded);
+    assert_eq!(
+        error.message,
+        "CreateSession waited 30s in vain for 2 of 3 tasks:\n\
+         Task /job:ps/replica:0/task:0 at net does not answer: connection refused\n\
+         Task /job:worker/replica:0/task:1 at net does not answer: connection refused"
+    );
+    assert_eq!(net.now(), Duration::from_secs(30));
+}
+
+#[test]
+fn a_session_begins_when_the_last_task_is_up() {
+    let net = Net::new("worker:0 ps:0");
+    net.cut("worker:0", "ps:0");
+    let master = Master::new(net.worker("worker:0"));
+    let session = master.create_session(toy::parse("a @ps:0 = Number 1"), SessionConfig::default());
+    let healed = async {
+        let heal = net.worker("worker:0").peers.sleep(Duration::from_secs(3600));
+        heal.await;
+        net.heal();
+    };
+    let (session, ()) = net.run(futures_util::future::join(session, healed));
+    assert!(session.is_ok() && net.now() >= Duration::from_secs(3600));
+}
+
+#[test]
+fn an_address_that_belongs_to_another_task_is_an_error_that_says_so() {
+    let net = Net::new(THREE);
+    net.mix_up("ps:0", "worker:1");
+    let error = open(&net, SUMS, SessionConfig::default()).err().expect("a mixed-up cluster");
+    assert_eq!(error.code, Code::InvalidArgument);
+    assert_eq!(
+        error.message,
+        "The address ps0:2222 of /job:ps/replica:0/task:0 belongs to another task, which answers as \
+         /job:worker/replica:0/task:1"
+    );
+}
+
+#[test]
+fn transfers_are_noted_while_somebody_wants_them() {
+    let (net, client) = three();
+    let worker = net.worker("worker:0").client();
+    net.run(worker.logging(Logging { enable: true, ..Logging::default() })).expect("an answer");
+    assert_eq!(client.fetch("c"), Ok(5));
+    let all: Vec<u64> = net.worker("worker:0").transfers.steps();
+    assert_eq!(all.len(), 1);
+    let request = Logging { disable: true, steps: all, ..Logging::default() };
+    let noted = net.run(worker.logging(request)).expect("an answer");
+    let mut from: Vec<(&str, u64)> = noted[0].1.iter().map(|one| (one.send_device.as_str(), one.bytes)).collect();
+    from.sort_unstable();
+    let ends = [("/job:ps/replica:0/task:0/device:CPU:0", 4), ("/job:worker/replica:0/task:1/device:CPU:0", 4)];
+    assert_eq!(from, ends);
+    assert_eq!(client.fetch("c"), Ok(5));
+    assert!(net.worker("worker:0").transfers.steps().is_empty());
+}

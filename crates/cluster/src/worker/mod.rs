@@ -3,9 +3,11 @@
 mod recv;
 mod session;
 mod step;
+mod transfers;
 
 use crate::api::{
-    CreateWorkerSession, DeviceAttributes, Future, Peers, RegisterGraph, RunGraph, RunGraphAnswer, WorkerClient,
+    CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RegisterGraph, RunGraph, RunGraphAnswer,
+    TransferStats, WorkerClient,
 };
 use crate::{ClusterSpec, RecvTensor, Task, ids};
 use exec::Threads;
@@ -18,6 +20,7 @@ use session::WorkerSession;
 use status::{Result, aborted, unavailable};
 use std::sync::Arc;
 use tensor::Tensor;
+use transfers::Transfers;
 
 /// What a worker is made of.
 pub struct WorkerOptions {
@@ -52,6 +55,7 @@ pub struct Worker {
     pub(crate) differentiate: Option<Arc<exec::Differentiate>>,
     sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
     steps: Steps,
+    pub(crate) transfers: Transfers,
     links: Mutex<FxHashMap<(Task, String), Arc<dyn WorkerClient>>>,
 }
 
@@ -84,6 +88,7 @@ impl Worker {
             differentiate: options.differentiate,
             sessions: Mutex::default(),
             steps: Steps::default(),
+            transfers: Transfers::default(),
             links: Mutex::default(),
         })
     }
@@ -214,6 +219,10 @@ impl WorkerClient for Near {
 
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
         Box::pin(recv::recv_tensor(self.0.clone(), request))
+    }
+
+    fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
+        Box::pin(async move { Ok(self.0.transfers.handle(request)) })
     }
 }
 

@@ -4,6 +4,7 @@ use crate::api::{RecvTensor, from_task};
 use crate::worker::Worker;
 use crate::{ClusterSpec, Task};
 use exec::LocalRendezvous;
+use futures_util::future::{Either, select};
 use graph::DeviceSpec;
 use op::{Received, Rendezvous};
 use parking_lot::Mutex;
@@ -90,7 +91,9 @@ pub(crate) async fn recv_tensor(worker: Arc<Worker>, request: RecvTensor) -> Res
     let rendezvous = worker.steps.rendezvous(request.step_id)?;
     let (answer, wait) = futures_channel::oneshot::channel();
     rendezvous.recv(&request.key, Box::new(move |received| drop(answer.send(received))));
-    wait.await.unwrap_or_else(|_| Err(aborted!("Step {} has ended", request.step_id)))
+    let received = wait.await.unwrap_or_else(|_| Err(aborted!("Step {} has ended", request.step_id)));
+    // The step failed here: its master hears that from here, so for the one who asked it is an echo.
+    received.map_err(|error| from_task(error, &worker.name).derived())
 }
 
 /// Whether two device names mean the same device of one task.
@@ -138,17 +141,31 @@ impl StepRendezvous {
         Ok((task != self.own).then_some(task))
     }
 
-    /// Asks the other task. The answer passes through the local rendezvous, so that an abort ends the wait.
+    /// Asks the other task. The answer passes through the local rendezvous, so that an abort ends the wait,
+    /// and with it the call.
     fn fetch(&self, task: Task, key: &str, done: Box<dyn FnOnce(Result<Received>) + Send>) {
         let link = match self.worker.link(&self.cluster, &task) {
             Ok(link) => link,
             Err(error) => return done(Err(error)),
         };
-        self.local.recv(key, done);
-        let (local, request) = (self.local.clone(), RecvTensor { step_id: self.step_id, key: key.to_string() });
+        let (over, gone) = futures_channel::oneshot::channel::<()>();
+        let reader = move |received| {
+            drop(over);
+            done(received);
+        };
+        self.local.recv(key, Box::new(reader));
+        let (local, worker) = (self.local.clone(), self.worker.clone());
+        let request = RecvTensor { step_id: self.step_id, key: key.to_string() };
         self.worker.peers.spawn(Box::pin(async move {
-            match link.recv_tensor(request.clone()).await {
-                Ok((tensor, dead)) => drop(local.send(&request.key, tensor, dead)),
+            let start = worker.transfers.start();
+            let Either::Left((answer, _)) = select(link.recv_tensor(request.clone()), gone).await else { return };
+            match answer {
+                Ok((tensor, dead)) => {
+                    if let Some(start) = start {
+                        worker.transfers.note(request.step_id, &request.key, tensor.byte_size(), start);
+                    }
+                    drop(local.send(&request.key, tensor, dead));
+                }
                 Err(error) => local.abort(from_task(error, &task.to_string())),
             }
         }));
@@ -156,18 +173,21 @@ impl StepRendezvous {
 }
 
 /// A rendezvous key in its parts.
-struct Key<'a> {
-    send_device: &'a str,
-    incarnation: u64,
+pub(crate) struct Key<'a> {
+    pub send_device: &'a str,
+    pub incarnation: u64,
+    pub recv_device: &'a str,
+    pub tensor: &'a str,
 }
 
 impl Key<'_> {
-    fn parse(text: &str) -> Result<Key<'_>> {
+    pub fn parse(text: &str) -> Result<Key<'_>> {
         let bad = || invalid!("Invalid  rendezvous key: {text}");
         let parts: Vec<&str> = text.split(';').collect();
         match parts[..] {
-            [send_device, incarnation, _, _, frame] if !frame.is_empty() => {
-                Ok(Key { send_device, incarnation: u64::from_str_radix(incarnation, 16).map_err(|_| bad())? })
+            [send_device, incarnation, recv_device, tensor, frame] if !frame.is_empty() => {
+                let incarnation = u64::from_str_radix(incarnation, 16).map_err(|_| bad())?;
+                Ok(Key { send_device, incarnation, recv_device, tensor })
             }
             _ => Err(bad()),
         }

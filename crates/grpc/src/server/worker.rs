@@ -102,12 +102,13 @@ impl WorkerService for Service {
         answer(Ok(pb::MarkRecvFinishedResponse {}))
     }
 
-    async fn logging(&self, _: Request<pb::LoggingRequest>) -> Answer<pb::LoggingResponse> {
-        answer(Ok(pb::LoggingResponse::default()))
+    async fn logging(&self, request: Request<pb::LoggingRequest>) -> Answer<pb::LoggingResponse> {
+        let noted = self.client.logging(wire::logging(request.into_inner())).await;
+        answer(noted.map(wire::logging_answer))
     }
 
     async fn tracing(&self, _: Request<pb::TracingRequest>) -> Answer<pb::TracingResponse> {
-        answer(Ok(pb::TracingResponse {}))
+        answer(Err(unimplemented_op!("Tracing")))
     }
 
     async fn recv_buf(&self, _: Request<pb::RecvBufRequest>) -> Answer<pb::RecvBufResponse> {

@@ -1,0 +1,279 @@
+//! A network inside the process, with links that can be cut and healed, slowed and made to lose calls, and a clock
+//! that stands still until nothing else can happen.
+
+use crate::tests::toy;
+use crate::{
+    ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Peers, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, Task, Worker, WorkerClient, WorkerOptions,
+};
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use parking_lot::Mutex;
+use status::{Error, Result, unavailable};
+use std::collections::BTreeMap;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+use tensor::Tensor;
+
+/// A lost call is given up after this long.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Default)]
+pub struct Net {
+    state: Mutex<State>,
+    /// Those who move the clock, and want to know when somebody begins to sleep.
+    runners: Mutex<Vec<Thread>>,
+}
+
+#[derive(Default)]
+struct State {
+    workers: BTreeMap<Task, Arc<Worker>>,
+    now: Duration,
+    sleepers: Vec<(Duration, oneshot::Sender<()>)>,
+    /// Links that are cut, by both ends, and what to tell when one is.
+    cut: Vec<(Task, Task)>,
+    calls: Vec<(Task, Task, oneshot::Sender<()>)>,
+    delay: Duration,
+    /// Methods whose next call gets lost.
+    lose: Vec<&'static str>,
+}
+
+impl Net {
+    /// A cluster of these tasks, `ps:0 worker:0 worker:1`; those after a `-` are not up yet.
+    pub fn new(tasks: &str) -> Arc<Net> {
+        let net = Arc::new(Net::default());
+        let spec = spec(&tasks.replace('-', ""));
+        for name in tasks.split_whitespace().filter(|name| !name.starts_with('-')) {
+            net.start(&spec, &task(name));
+        }
+        net
+    }
+
+    fn start(self: &Arc<Self>, spec: &ClusterSpec, task: &Task) {
+        let worker = Worker::new(WorkerOptions {
+            task: task.clone(),
+            cluster: spec.clone(),
+            registry: toy::registry(),
+            devices: 1,
+            inter_op_threads: 1,
+            intra_op_threads: 1,
+            peers: Arc::new(From { net: self.clone(), own: task.clone() }),
+            differentiate: None,
+        });
+        self.state.lock().workers.insert(task.clone(), worker);
+    }
+
+    pub fn worker(&self, name: &str) -> Arc<Worker> {
+        self.state.lock().workers[&task(name)].clone()
+    }
+
+    /// Another process takes a task's place: with new devices, and without the old one's sessions.
+    pub fn restart(self: &Arc<Self>, name: &str) {
+        let spec = self.worker(name).cluster();
+        self.start(&spec, &task(name));
+    }
+
+    /// Puts another task's worker at an address.
+    pub fn mix_up(&self, name: &str, other: &str) {
+        let other = self.worker(other);
+        self.state.lock().workers.insert(task(name), other);
+    }
+
+    /// Ends all calls between two tasks, and those to come.
+    pub fn cut(&self, one: &str, other: &str) {
+        let mut state = self.state.lock();
+        let link = (task(one), task(other));
+        state.calls.retain(|(from, to, _)| !joins(&link, from, to));
+        state.cut.push(link);
+    }
+
+    pub fn heal(&self) {
+        self.state.lock().cut.clear();
+    }
+
+    /// From now on calls take this long to arrive.
+    pub fn delay(&self, time: Duration) {
+        self.state.lock().delay = time;
+    }
+
+    /// The next call of this method gets lost.
+    pub fn lose(&self, method: &'static str) {
+        self.state.lock().lose.push(method);
+    }
+
+    pub fn now(&self) -> Duration {
+        self.state.lock().now
+    }
+
+    /// How many calls are under way between two tasks.
+    pub fn calls(&self) -> usize {
+        let mut state = self.state.lock();
+        state.calls.retain(|(_, _, call)| !call.is_canceled());
+        state.calls.len()
+    }
+
+    fn sleep(&self, time: Duration) -> oneshot::Receiver<()> {
+        let (wake, woken) = oneshot::channel();
+        let mut state = self.state.lock();
+        let at = state.now + time;
+        state.sleepers.push((at, wake));
+        drop(state);
+        self.runners.lock().iter().for_each(Thread::unpark);
+        woken
+    }
+
+    /// Wakes the next sleeper; false if nobody sleeps.
+    fn step(&self) -> bool {
+        let mut state = self.state.lock();
+        state.sleepers.retain(|(_, sleeper)| !sleeper.is_canceled());
+        let Some(next) = (0..state.sleepers.len()).min_by_key(|&i| state.sleepers[i].0) else { return false };
+        let (at, sleeper) = state.sleepers.remove(next);
+        state.now = state.now.max(at);
+        drop(state);
+        let _ = sleeper.send(());
+        true
+    }
+
+    /// Runs a future to its end. The clock moves only when the future can go on in no other way.
+    pub fn run<T>(&self, future: impl std::future::Future<Output = T>) -> T {
+        self.runners.lock().push(std::thread::current());
+        run(future, || self.step())
+    }
+}
+
+/// Polls a future on this thread; `stuck` may help it on, else it waits to be woken.
+fn run<T>(future: impl std::future::Future<Output = T>, stuck: impl Fn() -> bool) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return value;
+        }
+        if !stuck() {
+            std::thread::park();
+        }
+    }
+}
+
+/// The other tasks as one of them sees them.
+struct From {
+    net: Arc<Net>,
+    own: Task,
+}
+
+impl Peers for From {
+    fn connect(&self, task: &Task, _: &str) -> Result<Arc<dyn WorkerClient>> {
+        Ok(Arc::new(Link { net: self.net.clone(), from: self.own.clone(), to: task.clone() }))
+    }
+
+    fn spawn(&self, work: Pin<Box<dyn std::future::Future<Output = ()> + Send>>) {
+        std::thread::spawn(move || run(work, || false)); // it ends with the call it makes
+    }
+
+    fn sleep(&self, time: Duration) -> Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
+        let woken = self.net.sleep(time);
+        Box::pin(async move {
+            let _ = woken.await;
+        })
+    }
+}
+
+struct Link {
+    net: Arc<Net>,
+    from: Task,
+    to: Task,
+}
+
+impl Link {
+    fn lost(&self, why: &str) -> Error {
+        unavailable!("Task {} at net does not answer: {why}", self.to)
+    }
+
+    /// Carries a call over, unless the network prevents it.
+    fn carry<'a, T: 'a>(
+        &'a self,
+        method: &'static str,
+        call: impl FnOnce(Arc<dyn WorkerClient>) -> Future<'static, T> + Send + 'a,
+    ) -> Future<'a, T> {
+        Box::pin(async move {
+            let (end, ended) = oneshot::channel();
+            let delay = {
+                let mut state = self.net.state.lock();
+                if state.cut.iter().any(|link| joins(link, &self.from, &self.to)) {
+                    return Err(self.lost("the link is cut"));
+                }
+                state.calls.push((self.from.clone(), self.to.clone(), end));
+                let lost = state.lose.iter().position(|lost| *lost == method);
+                lost.map_or(state.delay, |place| {
+                    state.lose.remove(place);
+                    Duration::MAX
+                })
+            };
+            if delay == Duration::MAX {
+                let _ = self.net.sleep(PATIENCE).await;
+                return Err(self.lost("no sign of life for 5000 ms"));
+            }
+            if delay > Duration::ZERO {
+                let _ = self.net.sleep(delay).await;
+            }
+            let Some(worker) = self.net.state.lock().workers.get(&self.to).cloned() else {
+                return Err(self.lost("connection refused"));
+            };
+            match select(call(worker.client()), ended).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => Err(self.lost("the link is cut")),
+            }
+        })
+    }
+}
+
+/// A call with the client it is made on kept alive.
+macro_rules! carried {
+    ($($method:ident($($argument:ident: $kind:ty)?) -> $answer:ty;)*) => { $(
+        fn $method(&self $(, $argument: $kind)?) -> Future<'_, $answer> {
+            self.carry(stringify!($method), move |client| {
+                Box::pin(async move { client.$method($($argument)?).await })
+            })
+        }
+    )* };
+}
+
+impl WorkerClient for Link {
+    carried! {
+        get_status() -> Vec<DeviceAttributes>;
+        create_session(request: CreateWorkerSession) -> ();
+        delete_session(session: String) -> ();
+        register_graph(request: RegisterGraph) -> String;
+        run_graph(request: RunGraph) -> RunGraphAnswer;
+        cleanup_graph(step_id: u64) -> ();
+        cleanup_all(containers: Vec<String>) -> ();
+        recv_tensor(request: RecvTensor) -> (Tensor, bool);
+    }
+}
+
+fn joins((one, other): &(Task, Task), from: &Task, to: &Task) -> bool {
+    (one == from && other == to) || (one == to && other == from)
+}
+
+/// `ps:1`
+pub fn task(name: &str) -> Task {
+    let (job, index) = name.trim_start_matches('-').split_once(':').expect("job:task");
+    Task { job: job.to_string(), index: index.parse().expect("a number") }
+}
+
+fn spec(tasks: &str) -> ClusterSpec {
+    let add = |spec: ClusterSpec, name: &str| {
+        let task = task(name);
+        spec.with_task(&task.job, task.index, &format!("{}{}:2222", task.job, task.index)).expect("a task")
+    };
+    tasks.split_whitespace().fold(ClusterSpec::new(), add)
+}
