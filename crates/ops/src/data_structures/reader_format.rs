@@ -83,8 +83,7 @@ impl Format {
                 Opened::Fixed { contents: contents.into(), position: header, number: 0, record, footer, hop }
             }
             Format::Records => {
-                let name = String::from_utf8_lossy(name).into_owned();
-                Opened::Records { records: RecordReader::new(std::io::Cursor::new(contents), name), offset: 0 }
+                Opened::Records { records: RecordReader::new(std::io::Cursor::new(contents)), offset: 0 }
             }
         })
     }
