@@ -81,14 +81,14 @@ fn real_product<T: Real>(
 ) {
     if lhs.cols == 0 {
         out.fill(T::ZERO);
+    }
+    // Which way a product goes must not depend on its epilogue: alone or joined, it has the same digits.
+    if lhs.cols == 0 || thin::product(pool, &lhs, &rhs, out) {
         return finish_rows(epilogue, rhs.cols, out, |a, b| a + b, |x| if x < T::ZERO { T::ZERO } else { x });
     }
-    let relu = epilogue.relu;
     let bias = epilogue.bias.map_or(std::ptr::null(), |bias| bias.as_ptr());
-    let finish = Finish { bias, relu };
-    if !thin::product(pool, &lhs, &rhs, finish, out) {
-        blocked::product(pool, &lhs, &rhs, finish, Span::new(out), rhs.cols);
-    }
+    let finish = Finish { bias, relu: epilogue.relu };
+    blocked::product(pool, &lhs, &rhs, finish, Span::new(out), rhs.cols);
 }
 
 /// Applies an epilogue to finished rows.

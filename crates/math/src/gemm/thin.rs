@@ -10,22 +10,16 @@ use crate::parallel::split_mut;
 /// Rows or columns up to which a side is thin.
 const THIN: usize = 2;
 
-/// `out = finish(lhs rhs)` if one side is thin and the other lies well for it; whether it was done.
-pub(super) fn product<T: Real>(
-    pool: &Pool,
-    lhs: &Matrix<'_, T>,
-    rhs: &Matrix<'_, T>,
-    finish: Finish<T>,
-    out: &mut [T],
-) -> bool {
-    let plain = finish.bias.is_null() && !finish.relu;
+/// `out = lhs rhs` if one side is thin and the other lies well for it; whether it was done.
+pub(super) fn product<T: Real>(pool: &Pool, lhs: &Matrix<'_, T>, rhs: &Matrix<'_, T>, out: &mut [T]) -> bool {
+    let finish = Finish::NONE;
     if rhs.cols <= THIN && lhs.col_stride == 1 {
         let columns = rows_of(&rhs.transposed());
         dots(pool, lhs, &columns, finish, Span::new(out), rhs.cols, 1);
-    } else if lhs.rows <= THIN && rhs.row_stride == 1 && plain {
+    } else if lhs.rows <= THIN && rhs.row_stride == 1 {
         let rows = rows_of(lhs);
         dots(pool, &rhs.transposed(), &rows, finish, Span::new(out), 1, rhs.cols);
-    } else if lhs.rows <= THIN && rhs.col_stride == 1 && plain {
+    } else if lhs.rows <= THIN && rhs.col_stride == 1 {
         for (row, out) in out.chunks_exact_mut(rhs.cols).enumerate() {
             let factors: Vec<T> =
                 (0..lhs.cols).map(|k| lhs.values[row * lhs.row_stride + k * lhs.col_stride]).collect();
