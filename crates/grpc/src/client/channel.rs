@@ -1,6 +1,6 @@
 //! Connections to other tasks.
 
-use crate::server::{FRAME, WINDOW};
+use crate::server::{FRAME, TENSOR_WINDOW};
 use hyper_util::client::legacy::connect::HttpConnector;
 use status::{Result, invalid};
 use std::time::Duration;
@@ -31,5 +31,8 @@ fn endpoint(address: &str) -> Result<Endpoint> {
 
 /// With the sizes that were measured to be best for tensors.
 pub(crate) fn tuned(endpoint: Endpoint) -> Endpoint {
-    endpoint.initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW).max_frame_size(FRAME)
+    endpoint
+        .initial_stream_window_size(TENSOR_WINDOW)
+        .initial_connection_window_size(TENSOR_WINDOW)
+        .max_frame_size(FRAME)
 }
