@@ -2,5 +2,6 @@
 
 mod link;
 mod recent;
+mod sockets;
 mod transfer;
 mod wires;

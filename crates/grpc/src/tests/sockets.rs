@@ -1,0 +1,49 @@
+//! Real sockets: what is said of an address at which no task of ours listens.
+
+use crate::GrpcPeers;
+use cluster::{Peers, Task};
+use status::{Code, Error};
+use std::io::Write;
+use std::net::TcpListener;
+use tokio::runtime::Handle;
+
+async fn failure(address: &str) -> Error {
+    let peers = GrpcPeers::new(Handle::current());
+    let client = peers.connect(&Task { job: "ps".into(), index: 1 }, address).expect("an address");
+    client.get_status().await.expect_err("no task is there")
+}
+
+#[track_caller]
+fn check(error: Error, address: &str, why: &str) {
+    let text = format!("Task /job:ps/replica:0/task:1 at {address} does not answer: {why}");
+    assert!(error.code == Code::Unavailable && error.message.starts_with(&text), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_listens() {
+    let address = {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.local_addr().expect("its address").to_string()
+    };
+    check(failure(&address).await, &address, "connection refused");
+}
+
+#[tokio::test]
+async fn somebody_speaks_another_protocol() {
+    for greeting in ["SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address").to_string();
+        let other = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            stream.write_all(greeting.as_bytes()).expect("sent");
+            stream
+        });
+        check(failure(&address).await, &address, "it speaks another protocol");
+        drop(other.join());
+    }
+}
+
+#[tokio::test]
+async fn a_name_does_not_resolve() {
+    check(failure("no-such-host.invalid:2222").await, "no-such-host.invalid:2222", "its name does not resolve");
+}
