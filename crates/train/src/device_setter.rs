@@ -1,8 +1,8 @@
 //! Devices for between-graph training: variables on the ps tasks, everything else on the worker. Every client
 //! that builds the same graph gets the same devices.
 
-use crate::md5::md5;
 use graph::{AttrValue, DeviceSpec, NodeDef, Scope};
+use md5::{Digest, Md5};
 use parking_lot::Mutex;
 use status::{Error, Result, invalid};
 
@@ -161,7 +161,7 @@ pub fn greedy(ps_tasks: usize, mut load: impl FnMut(&NodeDef) -> Result<u64> + S
 /// A ps task that depends on the node's name and a seed alone, so that it stays when other nodes come and go.
 pub fn hashed(ps_tasks: usize, seed: i64) -> Strategy {
     Box::new(move |node| {
-        let digest = u128::from_be_bytes(md5(format!("{}_{seed}", node.name).as_bytes()));
+        let digest = u128::from_be_bytes(Md5::digest(format!("{}_{seed}", node.name)).into());
         digest.checked_rem(ps_tasks as u128).map(|task| task as u32).ok_or_else(|| no_tasks(node))
     })
 }

@@ -5,7 +5,6 @@ pub mod clip;
 pub mod device_setter;
 mod global_step;
 mod gradients;
-mod md5;
 mod moving_average;
 pub mod optimizer;
 pub mod schedule;

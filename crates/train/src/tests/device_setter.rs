@@ -2,7 +2,6 @@
 
 use super::graph;
 use crate::device_setter::{ReplicaDeviceSetter, byte_size_load, greedy, hashed, replica_device_setter};
-use crate::md5::md5;
 use graph::Scope;
 use tensor::{DType, PartialShape};
 
@@ -153,14 +152,4 @@ fn other_ops_can_go_to_the_ps() {
     let graph = graph();
     let scope = replica_device_setter(2).ps_ops(&["NoOp"]).on(&graph.root());
     assert_eq!([variable(&scope, "a", &[2]), other(&scope)], ["/job:worker", "/job:ps/task:0"]);
-}
-
-/// The test suite of RFC 1321.
-#[test]
-fn digests_are_those_of_the_standard() {
-    let hex = |text: &str| md5(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    assert_eq!(hex(""), "d41d8cd98f00b204e9800998ecf8427e");
-    assert_eq!(hex("message digest"), "f96b697d7cb7938d525a2f31aaf161d0");
-    let long = "12345678901234567890123456789012345678901234567890123456789012345678901234567890";
-    assert_eq!(hex(long), "57edf4a22be3c955ac49da2e2107b67a");
 }
