@@ -1,9 +1,9 @@
 //! Filling lookup tables, looking keys up, writing and forgetting them.
 
-use super::files;
 use super::lookup_file::Columns;
 use super::lookup_state::Table;
 use super::named::{find, signature_mismatch};
+use crate::checkpoint::systems;
 use graph::{Node, Output, ShapeQuery};
 use op::shapes::{none, scalar, unknown};
 use op::{Home, Inputs, Kernel, Op, Setup, handle_of, many, outputs};
@@ -194,7 +194,7 @@ fn initialize_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn from_file_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let (home, columns) = (Home::of(setup), Columns::of(setup)?);
+    let (home, systems, columns) = (Home::of(setup), systems(setup)?, Columns::of(setup)?);
     Ok(many(move |_, mut inputs| {
         let handle = inputs.tensor(0)?;
         let table: Arc<Table> = find(&home, &handle)?;
@@ -210,7 +210,7 @@ fn from_file_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         }
         let file = String::from_utf8_lossy(file);
         columns.check(table.key_dtype, table.value_dtype)?;
-        let (keys, values) = columns.read(&file, &files::read(&file)?, table.key_dtype, table.value_dtype)?;
+        let (keys, values) = columns.read(&file, &systems.read(&file)?, table.key_dtype, table.value_dtype)?;
         match table.import(keys, values) {
             // Whoever fills a table from a file names it after the file: that it is filled already is fine.
             Err(error) if error.code == status::Code::FailedPrecondition && table.len() > 0 => Ok(outputs![]),

@@ -15,7 +15,6 @@ mod accumulator_state;
 pub mod arithmetic;
 pub mod barrier;
 mod barrier_state;
-mod files;
 pub mod list_item;
 pub mod list_join;
 pub mod list_spread;

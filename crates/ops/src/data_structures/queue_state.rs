@@ -136,7 +136,7 @@ impl Queue {
         }
         let mut state = self.state.lock();
         let number = join(&mut state, Waiter::new(env, answer));
-        let settled = state.flush(&self.spec);
+        let mut settled = state.flush(&self.spec);
         let queue = self.clone();
         let give_up = move || queue.give_up(side, number);
         let too_late = match side {
@@ -146,6 +146,9 @@ impl Queue {
                 waiter
             }),
         };
+        if too_late.is_some() {
+            settled.extend(state.flush(&self.spec)); // what it left may be what others wait for
+        }
         drop(state);
         self.settle(env, settled);
         if let Some(waiter) = too_late {

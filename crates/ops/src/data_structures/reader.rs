@@ -6,6 +6,7 @@ use super::queue_state::Queue;
 use super::reader_format::Format;
 use super::reader_state::{Reader, Request};
 use super::waiting::answering;
+use crate::checkpoint::systems;
 use graph::{Output, Scope};
 use op::shapes::{none, scalar, unknown};
 use op::{Home, Inputs, Kernel, Op, Outputs, Setup, later, many, outputs};
@@ -80,10 +81,9 @@ pub fn reader_read(reader: &Output, queue: &Output) -> (Output, Output) {
 }
 
 fn reader_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    Format::of(setup)?;
     let name = format!("{} '{}'", setup.def().op.trim_end_matches("V2"), setup.name());
-    let format = Arc::new(Format::of(setup)?);
-    let make = move |_: &str| Ok(Reader::new(name.clone(), format.clone()));
+    let (format, systems) = (Arc::new(Format::of(setup)?), systems(setup)?);
+    let make = move |_: &str| Ok(Reader::new(name.clone(), format.clone(), systems.clone()));
     maker(setup, Unnamed::Private, make, |_| Ok(()))
 }
 

@@ -1,8 +1,10 @@
 //! What readers make of a file: itself, its lines, its records.
 
-use super::files;
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use io::{Compression, FileSystems, RecordReader};
 use op::Setup;
-use status::{Result, invalid, out_of_range};
+use status::{Code, Error, Result, invalid, out_of_range};
+use std::io::Read;
 use tensor::Bytes;
 
 /// What a reader makes of a file.
@@ -14,9 +16,9 @@ pub(crate) enum Format {
     /// Lines, without the first few.
     Lines { skip: usize },
     /// Pieces of one length, `hop` bytes apart.
-    Fixed { header: usize, record: usize, footer: usize, hop: usize, encoding: String },
+    Fixed { header: usize, record: usize, footer: usize, hop: usize, compression: Compression },
     /// TensorFlow's own record files.
-    Records { encoding: String },
+    Records { compression: Compression },
 }
 
 /// A file that is being read.
@@ -24,7 +26,7 @@ pub(crate) enum Opened {
     One(Option<Bytes>),
     Lines { contents: Bytes, position: usize, number: usize },
     Fixed { contents: Bytes, position: usize, number: usize, record: usize, footer: usize, hop: usize },
-    Records { records: files::Records, offset: u64 },
+    Records(RecordReader),
 }
 
 impl Format {
@@ -41,9 +43,14 @@ impl Format {
                 let (header, record) = (size("header_bytes")?, size("record_bytes")?);
                 let (footer, hop) = (size("footer_bytes")?, size("hop_bytes")?);
                 let encoding = if setup.find("encoding").is_some() { setup.string("encoding")? } else { String::new() };
-                Ok(Format::Fixed { header, record, footer, hop: if hop == 0 { record } else { hop }, encoding })
+                // Names nobody knows count as none, as for TensorFlow.
+                let compression = Compression::from_name(&encoding).unwrap_or_default();
+                Ok(Format::Fixed { header, record, footer, hop: if hop == 0 { record } else { hop }, compression })
             }
-            "TFRecordReader" => Ok(Format::Records { encoding: setup.string("compression_type")? }),
+            "TFRecordReader" => {
+                let compression = setup.string("compression_type")?;
+                Ok(Format::Records { compression: Compression::from_name(&compression).unwrap_or_default() })
+            }
             _ => Ok(Format::Identity),
         }
     }
@@ -54,20 +61,13 @@ impl Format {
     }
 
     /// Opens the file of this name.
-    pub fn open(&self, name: &[u8]) -> Result<Opened> {
-        if let Format::Identity = self {
-            return Ok(Opened::One(Some(Bytes::copy_from_slice(name))));
-        }
+    pub fn open(&self, systems: &FileSystems, name: &[u8]) -> Result<Opened> {
         let file = String::from_utf8_lossy(name);
-        let encoding = match self {
-            Format::Fixed { encoding, .. } | Format::Records { encoding } => encoding,
-            _ => "",
-        };
-        let contents = files::read_encoded(&file, encoding)?;
         Ok(match *self {
-            Format::Identity | Format::Whole => Opened::One(Some(contents.into())),
+            Format::Identity => Opened::One(Some(Bytes::copy_from_slice(name))),
+            Format::Whole => Opened::One(Some(systems.read(&file)?)),
             Format::Lines { skip } => {
-                let mut lines = Opened::Lines { contents: contents.into(), position: 0, number: 0 };
+                let mut lines = Opened::Lines { contents: systems.read(&file)?, position: 0, number: 0 };
                 for _ in 0..skip {
                     if lines.next(&Bytes::new())?.is_none() {
                         break;
@@ -75,13 +75,14 @@ impl Format {
                 }
                 lines
             }
-            Format::Fixed { header, record, footer, hop, .. } => {
+            Format::Fixed { header, record, footer, hop, compression } => {
+                let contents = inflated(systems.read(&file)?, compression)?;
                 if header > contents.len() {
                     return Err(out_of_range!("reached end of file"));
                 }
-                Opened::Fixed { contents: contents.into(), position: header, number: 0, record, footer, hop }
+                Opened::Fixed { contents, position: header, number: 0, record, footer, hop }
             }
-            Format::Records { .. } => Opened::Records { records: files::records(contents), offset: 0 },
+            Format::Records { compression } => Opened::Records(RecordReader::open(systems, &file, compression)?),
         })
     }
 }
@@ -112,13 +113,25 @@ impl Opened {
                 *number += 1;
                 Some((key(*number as u64 - 1), value))
             }
-            Opened::Records { records, offset } => {
-                let Some(record) = records.read()? else { return Ok(None) };
-                let key = key(*offset);
-                *offset += record.len() as u64 + 16;
-                Some((key, record))
+            Opened::Records(records) => {
+                let begin = records.offset();
+                records.read()?.map(|record| (key(begin), record))
             }
         })
+    }
+}
+
+/// What was compressed.
+fn inflated(contents: Bytes, compression: Compression) -> Result<Bytes> {
+    let mut bytes = Vec::new();
+    let read = match compression {
+        Compression::None => return Ok(contents),
+        Compression::Zlib => ZlibDecoder::new(&contents[..]).read_to_end(&mut bytes),
+        Compression::Gzip => MultiGzDecoder::new(&contents[..]).read_to_end(&mut bytes),
+    };
+    match read {
+        Ok(_) => Ok(bytes.into()),
+        Err(error) => Err(Error::new(Code::DataLoss, format!("inflate() failed with error -3: {error}"))),
     }
 }
 

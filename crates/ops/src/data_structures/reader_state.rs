@@ -3,6 +3,7 @@
 use super::queue_state::Queue;
 use super::reader_format::{Format, Opened};
 use super::waiting::{Answer, Line, Waiter};
+use io::FileSystems;
 use op::{Resource, StepEnv};
 use parking_lot::Mutex;
 use status::{Result, cancelled, invalid, unimplemented_op};
@@ -13,6 +14,7 @@ use tensor::{Bytes, Tensor};
 pub(crate) struct Reader {
     name: String,
     format: Arc<Format>,
+    systems: Arc<FileSystems>,
     state: Mutex<State>,
 }
 
@@ -67,8 +69,8 @@ impl Request {
 
 impl Reader {
     /// A reader that has read nothing; `name` stands in messages.
-    pub fn new(name: String, format: Arc<Format>) -> Reader {
-        Reader { name, format, state: Mutex::default() }
+    pub fn new(name: String, format: Arc<Format>, systems: Arc<FileSystems>) -> Reader {
+        Reader { name, format, systems, state: Mutex::default() }
     }
 
     /// How many records it gave.
@@ -142,7 +144,7 @@ impl Reader {
             return Err(invalid!("Expected to dequeue a one-element string tensor"));
         };
         self.state.lock().work = work.clone(); // what was found counts as begun even if it cannot be opened
-        let opened = self.format.open(work)?;
+        let opened = self.format.open(&self.systems, work)?;
         let mut state = self.state.lock();
         state.opened = Some(opened);
         state.counts.started += 1;
