@@ -31,6 +31,14 @@ class SessionTest(unittest.TestCase):
         np.testing.assert_array_equal(result["y"], [[21], [43]])
         np.testing.assert_array_equal(result["x"], [[2, 3], [4, 5]])
 
+    def test_a_reference_is_read_when_it_is_used(self):
+        v = tf1.get_variable("counter", [], tf.int64, initializer=tf1.zeros_initializer(), use_resource=False)
+        with tf.control_dependencies([tf1.assign_add(v, 1)]):
+            token = tf.fill([1], v)  # reads `counter/read`, which runs before the update
+        session = self.session()
+        session.run(v.initializer)
+        self.assertEqual([session.run(token)[0] for _ in range(3)], [1, 2, 3])
+
     def test_graph_grows_between_runs(self):
         session = self.session()
         a = tf.constant(2.0)

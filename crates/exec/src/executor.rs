@@ -427,7 +427,12 @@ fn resolve(node: &Node, values: SmallVec<[Option<Value>; 4]>) -> Result<Inputs> 
 /// The ops whose meaning is ours; values pass through untouched, references too where the op says so.
 fn run_flow(flow: &Flow, node: &Node, inputs: SmallVec<[Option<Value>; 4]>) -> Result<Produced> {
     let keep = node.refs & 1 == 1;
-    let pass = |value: Value| if keep { Ok(value) } else { read(value).map(Value::Tensor) };
+    // A reference passes as it is, and whoever computes with it reads it then: a read that is ordered after an update
+    // sees the update, even when the Identity before it ran earlier.
+    let pass = |value: Value| match value {
+        Value::Ref(variable) if !keep && !variable.is_initialized() => Err(variable.uninitialized()),
+        value => Ok(value),
+    };
     let mut inputs = inputs.into_iter();
     let result = match flow {
         Flow::Merge => {
