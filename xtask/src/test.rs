@@ -25,6 +25,19 @@ pub fn run(filter: &[&str]) -> Result<()> {
     crate::run(&mut clients)
 }
 
+/// What takes too long for every change: many faults, many clients. On the program as it is released.
+pub fn soak() -> Result<()> {
+    let interpreter = python::interpreter()?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--release", "--bin", "flowgrid"]))?;
+    let mut clients = Command::new(&interpreter);
+    clients.current_dir(root().join("crates/conformance/python"));
+    clients.args(["-m", "unittest", "--verbose", "faults_test", "crowd_test"]);
+    clients.env("FLOWGRID_BIN", target().join("release/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    clients.env("FAULT_ROUNDS", "50").env("CROWD_STEPS", "1000");
+    crate::run(&mut clients)
+}
+
 /// Lets real TensorFlow write what it expects of the conformance cases.
 pub fn update_cases(files: &[&str]) -> Result<()> {
     let script = root().join("crates/conformance/update.py");

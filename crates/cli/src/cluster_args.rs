@@ -1,9 +1,8 @@
 //! Which cluster, and which task of it: from flags, or from TF_CONFIG.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
-use serde_json::Value;
-use session::{ClusterSpec, Task};
+use session::{ClusterSpec, Task, TfConfig, cluster_from_text};
 
 /// The cluster and this task's place in it.
 #[derive(Args, Clone, Debug)]
@@ -37,19 +36,18 @@ pub struct ClusterArgs {
 impl ClusterArgs {
     /// The cluster and this task, or an error that says what is missing.
     pub fn resolve(&self, tf_config: Option<&str>) -> Result<(ClusterSpec, Task)> {
-        let config = tf_config.filter(|text| !text.trim().is_empty());
-        let config: Option<Value> = config.map(serde_json::from_str).transpose().context("TF_CONFIG is not JSON")?;
-        let cluster = self.cluster(config.as_ref())?;
-        let task = self.own_task(&cluster, config.as_ref())?;
+        let config = TfConfig::parse(tf_config.unwrap_or_default())?;
+        let cluster = self.cluster(&config)?;
+        let task = self.own_task(&cluster, &config)?;
         Ok((cluster, task))
     }
 
-    fn cluster(&self, config: Option<&Value>) -> Result<ClusterSpec> {
+    fn cluster(&self, config: &TfConfig) -> Result<ClusterSpec> {
         if let Some(text) = &self.cluster {
             return Ok(ClusterSpec::parse(text)?);
         }
         if let Some(text) = &self.cluster_json {
-            return from_json(&serde_json::from_str(text).context("--cluster-json is not JSON")?);
+            return Ok(cluster_from_text(text)?);
         }
         if self.ps_hosts.is_some() || self.worker_hosts.is_some() {
             let job = |name: &str, hosts: &Option<String>| match hosts {
@@ -59,8 +57,8 @@ impl ClusterArgs {
             let text = job("ps", &self.ps_hosts) + &job("worker", &self.worker_hosts);
             return Ok(ClusterSpec::parse(&text)?);
         }
-        match config.and_then(|config| config.get("cluster")) {
-            Some(cluster) => from_json(cluster).context("in TF_CONFIG"),
+        match &config.cluster {
+            Some(cluster) => Ok(cluster.clone()),
             None => bail!(
                 "no cluster given: use --cluster 'worker=127.0.0.1:2222', --cluster-json, --ps_hosts and \
                  --worker_hosts, or the environment variable TF_CONFIG"
@@ -68,21 +66,18 @@ impl ClusterArgs {
         }
     }
 
-    fn own_task(&self, cluster: &ClusterSpec, config: Option<&Value>) -> Result<Task> {
-        let from_config = config.and_then(|config| config.get("task"));
-        let job = match (&self.job, from_config.and_then(|task| task.get("type")).and_then(Value::as_str)) {
-            (Some(job), _) => job.clone(),
-            (None, Some(job)) => job.to_string(),
-            (None, None) => only(cluster.jobs().map(str::to_string), "job", "--job")?,
+    fn own_task(&self, cluster: &ClusterSpec, config: &TfConfig) -> Result<Task> {
+        let job = match self.job.as_ref().or(config.job.as_ref()) {
+            Some(job) => job.clone(),
+            None => only(cluster.jobs().map(str::to_string), "job", "--job")?,
         };
         let Some(tasks) = cluster.job(&job) else {
             let known: Vec<&str> = cluster.jobs().collect();
             bail!("the cluster has no job '{job}'; its jobs are {}", known.join(", "));
         };
-        let index = match (self.task, from_config.and_then(|task| task.get("index")).and_then(number)) {
-            (Some(index), _) => index,
-            (None, Some(index)) => index,
-            (None, None) => only(tasks.keys().copied(), "task", "--task")?,
+        let index = match self.task.or(config.index) {
+            Some(index) => index,
+            None => only(tasks.keys().copied(), "task", "--task")?,
         };
         if !tasks.contains_key(&index) {
             let known: Vec<String> = tasks.keys().map(|index| index.to_string()).collect();
@@ -98,31 +93,4 @@ fn only<T>(mut items: impl Iterator<Item = T>, what: &str, flag: &str) -> Result
         (None, _) => bail!("the cluster has no {what}"),
         (Some(_), Some(_)) => bail!("the cluster has more than one {what}: say which with {flag}"),
     }
-}
-
-fn number(value: &Value) -> Option<u32> {
-    value.as_u64().and_then(|n| n.try_into().ok()).or_else(|| value.as_str()?.parse().ok())
-}
-
-fn from_json(value: &Value) -> Result<ClusterSpec> {
-    let Some(jobs) = value.as_object() else { bail!("a cluster is an object of jobs, got {value}") };
-    let mut spec = ClusterSpec::new();
-    for (job, tasks) in jobs {
-        let entries: Vec<(u32, &Value)> = match tasks {
-            Value::Array(list) => list.iter().enumerate().map(|(index, address)| (index as u32, address)).collect(),
-            Value::Object(map) => map
-                .iter()
-                .map(|(index, address)| Ok((index.parse().with_context(|| format!("task '{index}'"))?, address)))
-                .collect::<Result<_>>()?,
-            Value::String(_) => vec![(0, tasks)],
-            other => bail!("job '{job}' is a list or a map of addresses, got {other}"),
-        };
-        for (index, address) in entries {
-            let Some(address) = address.as_str() else { bail!("the address of {job} task {index} is not a string") };
-            if !address.is_empty() {
-                spec = spec.with_task(job, index, address)?;
-            }
-        }
-    }
-    Ok(spec)
 }

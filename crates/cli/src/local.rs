@@ -3,8 +3,7 @@
 use crate::processes::Processes;
 use crate::{stop, table};
 use anyhow::{Result, bail};
-use serde_json::json;
-use session::{ClusterSpec, Task};
+use session::{Task, tf_config};
 use std::time::Duration;
 
 /// Flags of `flowgrid local`.
@@ -47,16 +46,7 @@ fn print(processes: &Processes) {
     table::print(&["task", "target", "process"], &processes.tasks().map(row).collect::<Vec<_>>());
     println!("\n--cluster '{}'\n", processes.cluster);
     for (task, _) in processes.tasks() {
-        let config = json!({
-            "cluster": as_json(&processes.cluster),
-            "task": { "type": task.job, "index": task.index },
-        });
-        println!("TF_CONFIG='{config}'");
+        println!("TF_CONFIG='{}'", tf_config(&processes.cluster, task));
     }
     println!("\nready; Ctrl-C stops all tasks");
-}
-
-fn as_json(cluster: &ClusterSpec) -> serde_json::Value {
-    let tasks = |job: &str| cluster.job(job).into_iter().flat_map(|tasks| tasks.values().cloned()).collect::<Vec<_>>();
-    cluster.jobs().map(|job| (job.to_string(), json!(tasks(job)))).collect::<serde_json::Map<_, _>>().into()
 }

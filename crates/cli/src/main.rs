@@ -13,6 +13,7 @@ mod stop;
 mod table;
 
 use clap::{Parser, Subcommand};
+use std::io::IsTerminal;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -41,7 +42,8 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
     match Cli::parse().command {
         Command::Server(args) => server::run(args),
         Command::Local(args) => local::run(args),

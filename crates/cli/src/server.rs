@@ -4,6 +4,7 @@ use crate::cluster_args::ClusterArgs;
 use crate::stop;
 use anyhow::Result;
 use session::{Server, ServerOptions};
+use std::time::Duration;
 
 /// Flags of `flowgrid server`.
 #[derive(clap::Args)]
@@ -30,6 +31,10 @@ pub struct Args {
     #[arg(long, default_value_t = 0, value_name = "N")]
     intra_op_parallelism_threads: usize,
 
+    /// Seconds without a sign of life after which another task is taken for dead.
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
+    peer_timeout: f64,
+
     /// Stop also when standard input ends: with whoever started this task.
     #[arg(long)]
     stop_with_stdin: bool,
@@ -42,6 +47,7 @@ pub fn run(args: Args) -> Result<()> {
         devices: args.cpu_devices,
         inter_op_threads: args.inter_op_parallelism_threads,
         intra_op_threads: args.intra_op_parallelism_threads,
+        patience: Duration::from_secs_f64(args.peer_timeout),
         ..ServerOptions::new(cluster, task.clone())
     })?;
     println!("{task} ready at {}", server.target());
@@ -52,4 +58,9 @@ pub fn run(args: Args) -> Result<()> {
         }
     });
     Ok(())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("'{text}' is no number of seconds"))?;
+    if (0.1..=86_400.0).contains(&value) { Ok(value) } else { Err("between 0.1 and 86400 seconds".to_string()) }
 }

@@ -53,7 +53,7 @@ def in_graph(targets, workers, resource, steps=10):
             return found
 
 
-def between_graph(targets, resource, steps=8):
+def between_graph(targets, resource, steps=100):
     """A client for every worker, taking turns so that the losses are determined; gives them."""
     turn, found, errors = threading.Condition(), [], []
 

@@ -47,9 +47,14 @@ def wait_ready(process, seconds=120):
         raise RuntimeError(f"{process.args} ended instead of getting ready: {line!r}")
 
 
+class Targets(dict):
+    """Where the tasks of a cluster are, {job: [target]}, and their processes."""
+    processes = ()
+
+
 @contextlib.contextmanager
 def cluster(kinds, size):
-    """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields {job: [target]}."""
+    """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields its Targets."""
     ports = iter(free_ports(sum(size.values())))
     spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in size.items()}
     running = []
@@ -61,7 +66,9 @@ def cluster(kinds, size):
                                                 stdin=subprocess.DEVNULL, text=True))
         for process in running:
             wait_ready(process)
-        yield {job: [f"grpc://{host}" for host in hosts] for job, hosts in spec.items()}
+        targets = Targets({job: [f"grpc://{host}" for host in hosts] for job, hosts in spec.items()})
+        targets.processes = running
+        yield targets
     finally:
         for process in running:
             process.kill()

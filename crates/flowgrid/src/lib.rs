@@ -43,8 +43,9 @@ pub use graph::{
 pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
 pub use ops;
 pub use session::{
-    Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, PartialRun, RunMetadata, RunOptions,
-    Server, ServerOptions, Session, SessionConfig, Task, feeds,
+    Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, LocalCluster, PartialRun,
+    RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, Task, TfConfig, cluster_from_text, feeds,
+    tf_config,
 };
 pub use status::{Code, Error, Result};
 pub use tensor::{DType, PartialShape, Shape, Tensor};
@@ -74,10 +75,11 @@ pub mod prelude {
     pub use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
     pub use layers::layer::{BatchNorm, Conv2d, Dense, Phase, dropout, flatten, max_pool2d};
     pub use layers::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope, loss};
-    pub use session::{Feeds, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
+    pub use session::{Feeds, LocalCluster, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
     pub use status::{Error, Result};
     pub use tensor::{DType, PartialShape, Shape, Tensor};
     pub use train::clip::{clip_by_global_norm, clip_by_norm, clip_by_value, dense};
+    pub use train::device_setter::replica_device_setter;
     pub use train::optimizer::{
         AdaMax, Adadelta, Adagrad, AdagradDa, Adam, AddSign, Ftrl, GradientDescent, Momentum, PowerSign,
         ProximalAdagrad, ProximalGradientDescent, RmsProp,

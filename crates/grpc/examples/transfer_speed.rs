@@ -16,7 +16,8 @@ const SIZES: [usize; 4] = [1 << 20, 16 << 20, 64 << 20, 256 << 20];
 fn main() -> status::Result<()> {
     let (far, near) = (runtime(), runtime());
     let worker = worker()?;
-    let serving = far.block_on(grpc::serve(Master::new(worker.clone()), "127.0.0.1:0"))?;
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| status::internal!("no port: {error}"))?;
+    let serving = far.block_on(grpc::serve(Master::new(worker.clone()), listener))?;
     let peers = grpc::GrpcPeers::new(near.handle().clone());
     let client = peers.connect(worker.task(), &serving.address.to_string())?;
     let device = &worker.device_attributes()[0];

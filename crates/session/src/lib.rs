@@ -6,18 +6,22 @@ mod callable;
 mod feeds;
 mod fetches;
 mod link;
+mod local_cluster;
 mod partial;
 mod server;
 mod session;
+mod tf_config;
 mod values;
 
 pub use callable::Callable;
 pub use cluster::{ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task};
 pub use feeds::Feeds;
 pub use fetches::{FetchAs, Fetches};
+pub use local_cluster::LocalCluster;
 pub use partial::PartialRun;
 pub use server::{Server, ServerOptions};
 pub use session::Session;
+pub use tf_config::{TfConfig, cluster_from_text, tf_config};
 pub use values::{FromTensor, Values};
 
 use std::sync::Arc;

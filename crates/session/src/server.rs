@@ -2,8 +2,10 @@
 
 use cluster::{ClusterSpec, Master, Task, Worker, WorkerOptions};
 use grpc::{GrpcPeers, Serving};
-use status::{Result, internal, invalid};
+use status::{Result, internal, invalid, unavailable};
+use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// What a server is started with.
@@ -19,6 +21,8 @@ pub struct ServerOptions {
     pub inter_op_threads: usize,
     /// Threads over which one op splits its loops; zero means one for each processor.
     pub intra_op_threads: usize,
+    /// After this long without a sign of life another task is taken for dead.
+    pub patience: Duration,
 }
 
 /// A running server: one task of a cluster. Dropping it stops it.
@@ -35,13 +39,22 @@ const IO_THREADS: usize = 2;
 impl ServerOptions {
     /// A task of a cluster, with one device and as many threads as there are processors.
     pub fn new(cluster: ClusterSpec, task: Task) -> ServerOptions {
-        ServerOptions { cluster, task, devices: 1, inter_op_threads: 0, intra_op_threads: 0 }
+        let patience = Duration::from_secs(5);
+        ServerOptions { cluster, task, devices: 1, inter_op_threads: 0, intra_op_threads: 0, patience }
     }
 }
 
 impl Server {
     /// Starts a task; it listens when this returns. Port 0 in its address means any free port.
     pub fn start(options: ServerOptions) -> Result<Server> {
+        let address = options.cluster.address(&options.task).ok_or_else(|| no_task(&options))?;
+        let bad = |error: std::io::Error| unavailable!("Cannot listen on {address}: {error}");
+        let listener = TcpListener::bind(address).map_err(bad)?;
+        Server::start_on(options, listener)
+    }
+
+    /// Starts a task on a socket that listens already, at the address the cluster has for it.
+    pub fn start_on(options: ServerOptions, listener: TcpListener) -> Result<Server> {
         let address = options.cluster.address(&options.task).ok_or_else(|| no_task(&options))?.to_string();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(IO_THREADS)
@@ -58,11 +71,11 @@ impl Server {
             devices: options.devices,
             inter_op_threads: or_all(options.inter_op_threads),
             intra_op_threads: or_all(options.intra_op_threads),
-            peers: Arc::new(GrpcPeers::new(runtime.handle().clone())),
+            peers: Arc::new(GrpcPeers::new(runtime.handle().clone()).with_patience(options.patience)),
             differentiate: Some(crate::differentiate()),
         });
         let master = Master::new(worker);
-        let serving = runtime.block_on(grpc::serve(master.clone(), &address))?;
+        let serving = runtime.block_on(grpc::serve(master.clone(), listener))?;
         let host = address.rsplit_once(':').map_or("localhost", |(host, _)| host);
         let bound = format!("{host}:{}", serving.address.port());
         master.worker().set_own_address(&bound);

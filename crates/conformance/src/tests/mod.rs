@@ -4,6 +4,7 @@ mod cases;
 mod client;
 mod format;
 mod op_list;
+mod programs;
 mod real;
 mod session;
 mod twins;

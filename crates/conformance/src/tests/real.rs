@@ -3,6 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 /// The Python that has TensorFlow.
 pub fn python() -> PathBuf {
@@ -51,11 +54,81 @@ impl Drop for TensorFlowServer {
     }
 }
 
-/// Runs a command and gives what it printed; its failure is the test's.
+/// Whose servers a cluster is made of.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Flowgrid,
+    TensorFlow,
+}
+
+/// Two parameter servers and some workers on this machine; stopped when dropped.
+pub struct Cluster {
+    process: Child,
+    pub workers: Vec<String>,
+}
+
+const CLUSTER: &str = "
+import sys
+sys.path.insert(0, sys.argv[1])
+from twin import local_cluster
+for target in local_cluster(ps=2, worker=int(sys.argv[2]))['worker']:
+    print('/job:worker', target, flush=True)
+print('ready', flush=True)
+sys.stdin.read()
+";
+
+impl Cluster {
+    /// Starts one on free ports.
+    pub fn start(kind: Kind, workers: usize) -> Cluster {
+        let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../flowgrid/examples");
+        let mut command = match kind {
+            Kind::TensorFlow => Command::new(python()),
+            Kind::Flowgrid => Command::new(program()),
+        };
+        match kind {
+            Kind::TensorFlow => command.args(["-c", CLUSTER]).arg(examples).arg(workers.to_string()),
+            Kind::Flowgrid => command.args(["local", "--ps", "2", "--workers", &workers.to_string()]),
+        };
+        command.env("TF_CPP_MIN_LOG_LEVEL", "2").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().expect("a cluster can be started");
+        let lines = BufReader::new(process.stdout.take().expect("its output is ours")).lines();
+        let lines: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.starts_with("ready")).collect();
+        let of_worker = lines.iter().filter(|line| line.starts_with("/job:worker"));
+        let target =
+            |line: &String| line.split_whitespace().find(|word| word.starts_with("grpc://")).map(str::to_string);
+        let found: Vec<String> = of_worker.filter_map(target).collect();
+        assert_eq!(found.len(), workers, "the cluster printed {lines:?}");
+        Cluster { process, workers: found }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // The tasks end with the process that started them.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// How long a program may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Runs a command and gives what it printed; its failure is the test's, and so is that it does not end.
 pub fn output(command: &mut Command) -> String {
-    let output =
-        command.env("TF_CPP_MIN_LOG_LEVEL", "2").output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    command.env("TF_CPP_MIN_LOG_LEVEL", "2").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (number, (done, watched)) = (child.id(), channel::<()>());
+    let watch = thread::spawn(move || {
+        let late = watched.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout);
+        late && Command::new("kill").args(["-9", &number.to_string()]).status().is_ok()
+    });
+    let output = child.wait_with_output();
+    drop(done);
+    let killed = watch.join().is_ok_and(|killed| killed);
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!killed, "{command:?} did not end: {text}{errors}");
+    assert!(output.status.success(), "{command:?}: {text}{errors}");
     text
 }

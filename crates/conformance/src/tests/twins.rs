@@ -1,6 +1,6 @@
 //! Programs and their Python twins give the same numbers.
 
-use super::real::{output, program, python};
+use super::real::{Cluster, Kind, output, program, python};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -48,15 +48,46 @@ fn examples_run() {
 }
 
 #[test]
-fn a_training_example_prints_what_its_twin_prints() {
-    let ours = output(&mut Command::new(program().parent().unwrap().join("examples/04_train_mlp")));
-    let theirs = output(Command::new(python()).arg(root().join("crates/flowgrid/examples/04_train_mlp.py")));
-    let numbers = |text: &str| -> Vec<f64> {
-        text.split(|c: char| !c.is_ascii_digit() && c != '.').filter_map(|word| word.parse().ok()).collect()
-    };
-    let (ours, theirs) = (numbers(&ours), numbers(&theirs));
-    assert_eq!(ours.len(), theirs.len());
-    for (ours, theirs) in ours.iter().zip(&theirs) {
-        assert!((ours - theirs).abs() <= 3e-3, "{ours} instead of {theirs}");
+fn training_examples_print_what_their_twins_print() {
+    for example in ["04_train_mlp", "05_model_parallel", "06_in_graph", "07_between_graph"] {
+        let ours = numbers(&output(&mut built(example)));
+        assert_close(example, &ours, &numbers(&output(&mut twin(example))), 3e-3);
+    }
+}
+
+/// The same programs on clusters of the other kind: our client on TensorFlow's servers, TensorFlow's on ours.
+#[test]
+fn cluster_examples_run_on_either_kind_of_server() {
+    for (example, workers, targets) in [("05_model_parallel", 1, 1), ("06_in_graph", 3, 1), ("07_between_graph", 2, 2)]
+    {
+        let expected = numbers(&output(&mut twin(example)));
+        let theirs = Cluster::start(Kind::TensorFlow, workers);
+        let rust = numbers(&output(built(example).args(&theirs.workers[..targets])));
+        assert_close(example, &rust, &expected, 1e-4);
+        let ours = Cluster::start(Kind::Flowgrid, workers);
+        let python = numbers(&output(twin(example).args(&ours.workers[..targets])));
+        assert_close(example, &python, &expected, 1e-4);
+    }
+}
+
+fn built(example: &str) -> Command {
+    Command::new(program().parent().unwrap().join("examples").join(example))
+}
+
+fn twin(example: &str) -> Command {
+    let mut command = Command::new(python());
+    command.arg(root().join(format!("crates/flowgrid/examples/{example}.py")));
+    command
+}
+
+fn numbers(text: &str) -> Vec<f64> {
+    text.split(|c: char| !c.is_ascii_digit() && c != '.').filter_map(|word| word.parse().ok()).collect()
+}
+
+fn assert_close(example: &str, ours: &[f64], theirs: &[f64], tolerance: f64) {
+    assert_eq!(ours.len(), theirs.len(), "{example}: {ours:?} instead of {theirs:?}");
+    assert!(ours.len() > 4, "{example} printed {ours:?}");
+    for (ours, theirs) in ours.iter().zip(theirs) {
+        assert!((ours - theirs).abs() <= tolerance * theirs.abs().max(1.0), "{example}: {ours} instead of {theirs}");
     }
 }

@@ -55,10 +55,11 @@ impl Serving {
     }
 }
 
-/// Serves a task on an address, `host:port`; port 0 means any free one.
-pub async fn serve(master: Arc<Master>, address: &str) -> Result<Serving> {
-    let bad = |error: std::io::Error| unavailable!("Cannot listen on {address}: {error}");
-    let listener = TcpListener::bind(address).await.map_err(bad)?;
+/// Serves a task on a socket that listens already.
+pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener) -> Result<Serving> {
+    let bad = |error: std::io::Error| unavailable!("Cannot serve: {error}");
+    listener.set_nonblocking(true).map_err(bad)?;
+    let listener = TcpListener::from_std(listener).map_err(bad)?;
     let local = listener.local_addr().map_err(bad)?;
     let (stop, stopped) = oneshot::channel();
     let services = worker_service(master.worker().client()).add_service(

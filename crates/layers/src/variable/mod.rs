@@ -27,6 +27,7 @@ pub enum Kind {
 #[derive(Clone)]
 pub struct Variable(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     handle: Output,
     value: Output,

@@ -1,7 +1,8 @@
 //! Variables as values of collections: the names of the nodes they are made of.
 
 use super::{Inner, Kind, Variable};
-use graph::{AttrValue, Function, Graph, Node, Output, TensorName};
+use crate::collection::{GLOBAL_VARIABLES, LOCAL_VARIABLES};
+use graph::{AttrValue, Function, Graph, Node, Output, Scope, TensorName};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,6 +22,22 @@ impl Variable {
         set("trainable", self.is_trainable().into());
         set("dtype", self.dtype().into());
         AttrValue::Func(Arc::new(Function { name: RECORD.to_string(), attrs }))
+    }
+
+    /// The variable of this name, if the graph has one; further nodes are built of it in `scope`.
+    pub(crate) fn find(scope: &Scope, name: &str) -> Option<Variable> {
+        let handle = AttrValue::from(format!("{name}:0"));
+        let is_it = |record: &AttrValue| match record {
+            AttrValue::Func(record) => record.attrs.get("variable_name") == Some(&handle),
+            _ => false,
+        };
+        let graph = scope.graph();
+        let record =
+            [GLOBAL_VARIABLES, LOCAL_VARIABLES].iter().find_map(|name| graph.collection(name).into_iter().find(is_it));
+        let found = Variable::from_record(graph, &record?)?;
+        let inner = &*found.0;
+        let (handle, value) = (inner.handle.seen_from(scope), inner.value.seen_from(scope));
+        Some(Variable(Arc::new(Inner { handle, value, ..inner.clone() })))
     }
 
     /// The variable that a value of a collection means.

@@ -3,10 +3,7 @@
 use super::{Kind, Variable};
 use crate::Initializer;
 use graph::Scope;
-use parking_lot::Mutex;
 use status::{Error, invalid};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape};
 
 /// What asking for a name means.
@@ -21,8 +18,7 @@ pub enum Reuse {
     Auto,
 }
 
-/// A place where variables are found by name; a cheap shared handle. Scopes entered from one another share
-/// their variables.
+/// A place where the variables of a graph are found by name; a cheap shared handle.
 #[derive(Clone)]
 pub struct VariableScope {
     scope: Scope,
@@ -31,11 +27,10 @@ pub struct VariableScope {
     kind: Kind,
     dtype: DType,
     initializer: Option<Initializer>,
-    store: Arc<Mutex<BTreeMap<String, Variable>>>,
 }
 
 impl VariableScope {
-    /// A place without variables; nodes go to `scope`.
+    /// The variables of a graph; nodes go to `scope`.
     pub fn new(scope: &Scope) -> VariableScope {
         VariableScope {
             scope: scope.clone(),
@@ -44,7 +39,6 @@ impl VariableScope {
             kind: Kind::default(),
             dtype: DType::F32,
             initializer: None,
-            store: Arc::default(),
         }
     }
 
@@ -92,18 +86,16 @@ impl VariableScope {
     /// The variable called `name`; says how a new one begins and whether optimizers change it.
     pub fn get_with(&self, name: &str, shape: impl Into<Shape>, initializer: Initializer, trainable: bool) -> Variable {
         let (path, shape) = (format!("{}{name}", self.path), shape.into());
-        let known = self.store.lock().get(&path).cloned();
+        let place = self.scope.reenter(self.path.trim_end_matches('/'));
+        let known = Variable::find(&place, &path);
         if let Some(error) = self.refusal(&path, known.as_ref(), &shape) {
             self.scope.graph().fail(error);
         }
         if let Some(variable) = known {
             return variable;
         }
-        let place = self.scope.reenter(self.path.trim_end_matches('/'));
         let builder = Variable::build(&place, name).shape(shape).dtype(self.dtype).kind(self.kind);
-        let variable = builder.initializer(initializer).trainable(trainable).make();
-        self.store.lock().insert(path, variable.clone());
-        variable
+        builder.initializer(initializer).trainable(trainable).make()
     }
 
     /// Why a name cannot be given.

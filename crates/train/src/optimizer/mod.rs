@@ -31,6 +31,7 @@ use tensor::DType;
 /// A rule by which variables follow their gradients, and the state it keeps for each variable.
 pub struct Optimizer {
     rule: Box<dyn Rule>,
+    colocate: bool,
     /// Variables of the optimizer itself, by the variable they belong to and by slot.
     slots: Mutex<BTreeMap<(String, String), Variable>>,
 }
@@ -38,7 +39,12 @@ pub struct Optimizer {
 impl Optimizer {
     /// An optimizer by this rule: `Optimizer::new(Adam::new(0.001))`.
     pub fn new(rule: impl Rule + 'static) -> Optimizer {
-        Optimizer { rule: Box::new(rule), slots: Mutex::default() }
+        Optimizer { rule: Box::new(rule), colocate: false, slots: Mutex::default() }
+    }
+
+    /// The same, with every gradient on the device of what it is the gradient of: a tower's on its worker.
+    pub fn colocate_gradients(self) -> Optimizer {
+        Optimizer { colocate: true, ..self }
     }
 
     /// A node that makes `loss` smaller by one step, changing all trainable variables.
@@ -78,7 +84,7 @@ impl Optimizer {
         }
         let handles: Vec<Output> = variables.iter().map(|variable| variable.handle().clone()).collect();
         let gate = variables.iter().any(|variable| variable.kind() == Kind::Reference);
-        let options = GradientOptions { gate, ..GradientOptions::default() };
+        let options = GradientOptions { gate, colocate: self.colocate, ..GradientOptions::default() };
         let gradients = gradient::gradients_with(&ops::registry(), std::slice::from_ref(loss), &handles, &options)?;
         Ok(gradients.into_iter().zip(variables).collect())
     }

@@ -34,6 +34,11 @@ fn a_name_can_be_shared_when_it_is_allowed() {
     let again = scope.enter("layer").reuse(Reuse::Auto).get("w", [2, 3]);
     assert_eq!(first.name(), "layer/w");
     assert_eq!(first.handle(), again.handle());
+    // Names belong to the graph: towers on other devices find the same variables.
+    let tower = VariableScope::new(&graph.root().on("/job:worker/task:1")).reuse(Reuse::Always).enter("layer");
+    let shared = tower.get("w", [2, 3]);
+    assert_eq!(shared.handle(), first.handle());
+    assert_eq!(shared.square().node().def().device, "/job:worker/task:1");
     graph.check().unwrap();
     layer.get("w", [2, 3]);
     let error = graph.check().unwrap_err();

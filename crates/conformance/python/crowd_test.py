@@ -1,0 +1,127 @@
+"""Many clients on many tasks at once: no update is lost, and the servers' memory does not grow.
+
+CROWD_STEPS sets how many steps each client makes; `cargo xtask soak` asks for many.
+"""
+import multiprocessing
+import os
+import statistics
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import tensorflow as tf
+
+import serving
+
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+
+WORKERS, PS, CLIENTS = 8, 2, 16
+STEPS = int(os.environ.get("CROWD_STEPS", "60"))
+LOOKS = 20  # how often memory is looked at while the clients run
+
+
+def graph(worker, client):
+    """Shared counters on every ps; what is added comes from a worker."""
+    counters, adds = [], []
+    for ps in range(PS):
+        with tf1.device(f"/job:ps/task:{ps}"):
+            counters.append(tf1.get_variable(f"sum{ps}", [64], tf.int64, tf1.zeros_initializer(), use_resource=True))
+            counters.append(tf1.get_variable(f"old{ps}", [], tf.int64, tf1.zeros_initializer(), use_resource=False))
+    with tf1.device(f"/job:worker/task:{worker}"):
+        number = tf1.placeholder(tf.int64, [])
+        many = tf.fill([64], number * (client + 1))
+        check = tf.reduce_sum(tf.cast(tf.matmul(tf.ones([32, 32]), tf.ones([32, 32])), tf.int64))
+    for counter in counters:
+        with tf1.device(counter.device):
+            adds.append(tf1.assign_add(counter, many if counter.shape.rank else number, use_locking=True).op)
+    return number, counters, adds, check
+
+
+def client(name, target, worker, begin, done, results):
+    """Adds 1, 2, … to all counters."""
+    try:
+        with tf.Graph().as_default():
+            number, _, adds, check = graph(worker, name)
+            with tf1.Session(target) as session:
+                begin.wait()
+                for step in range(1, STEPS + 1):
+                    value, _ = session.run([check, adds], {number: step})
+                    assert value == 32 ** 3, value
+                    with done.get_lock():
+                        done.value += 1
+        results.put((name, None))
+    except Exception as error:
+        results.put((name, repr(error)))
+
+
+def resident(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+
+
+def chief(target, what):
+    """Makes the counters, or checks them."""
+    with tf.Graph().as_default():
+        _, counters, _, _ = graph(0, 0)
+        with tf1.Session(target) as session:
+            if what == "zero":
+                session.run(tf1.global_variables_initializer())
+                return
+            once = STEPS * (STEPS + 1) // 2
+            for counter, value in zip(counters, session.run([tf.identity(counter) for counter in counters])):
+                each = sum(range(1, CLIENTS + 1)) if counter.shape.rank else CLIENTS
+                np.testing.assert_array_equal(value, np.full(counter.shape, once * each))
+
+
+def watch(processes, done):
+    """Memory of every server, each time a share of the steps is done."""
+    looks = []
+    for look in range(1, LOOKS + 1):
+        goal = CLIENTS * STEPS * look // LOOKS
+        while done.value < goal and multiprocessing.active_children():
+            multiprocessing.connection.wait([child.sentinel for child in multiprocessing.active_children()], 0.05)
+        looks.append([resident(process) for process in processes])
+    return looks
+
+
+def as_chief(fork, target, what):
+    process = fork.Process(target=chief, args=(target, what))
+    process.start()
+    process.join()
+    assert process.exitcode == 0, f"the chief could not {what} the counters"
+
+
+def crowd():
+    """All of it, in a process that has no session of its own: clients are forks that share its memory."""
+    fork = multiprocessing.get_context("fork")
+    begin, done, results = fork.Barrier(CLIENTS + 1), fork.Value("q", 0), fork.SimpleQueue()
+    with serving.cluster("flowgrid", {"ps": PS, "worker": WORKERS}) as targets:
+        clients = [fork.Process(target=client, daemon=True, args=(
+            name, targets["worker"][name % WORKERS], name % WORKERS, begin, done, results)) for name in range(CLIENTS)]
+        for process in clients:
+            process.start()
+        as_chief(fork, targets["worker"][0], "zero")
+        begin.wait()
+        looks = watch(targets.processes, done)
+        errors = [error for _, error in (results.get() for _ in clients) if error]
+        for process in clients:
+            process.join()
+        assert not errors, errors
+        as_chief(fork, targets["worker"][0], "check")
+    early, late = looks[len(looks) // 3:len(looks) // 2], looks[-len(looks) // 6:]
+    for task, process in enumerate(targets.processes):
+        before, after = (statistics.median(look[task] for look in part) for part in (early, late))
+        print(f"{' '.join(process.args[-3:])}: {before:.1f} MB, then {after:.1f} MB")
+        assert after < before * 1.05 + 4, f"the memory of {process.args} grows: {[look[task] for look in looks]}"
+
+
+class CrowdTest(unittest.TestCase):
+
+    def test_sums_are_exact_and_memory_is_flat(self):
+        subprocess.run([sys.executable, __file__], check=True, timeout=1800)
+
+
+if __name__ == "__main__":
+    crowd()

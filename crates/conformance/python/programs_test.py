@@ -1,0 +1,172 @@
+"""Programs that tutorials on distributed TensorFlow show, on our servers; and what is said of their usual mistakes."""
+import contextlib
+import io
+import os
+import subprocess
+import unittest
+
+import numpy as np
+import tensorflow as tf
+
+import serving
+
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+
+
+@contextlib.contextmanager
+def fresh_graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def flowgrid(*args, env=None):
+    """Runs our program to its end; gives its exit code and what it said."""
+    done = subprocess.run([os.environ["FLOWGRID_BIN"], *args], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, env=os.environ | (env or {}))
+    return done.returncode, done.stdout + done.stderr
+
+
+class ProgramsTest(unittest.TestCase):
+
+    def test_parameters_on_two_ps_and_products_on_a_worker(self):
+        with serving.cluster("flowgrid", {"ps": 2, "worker": 8}) as targets, fresh_graph():
+            with tf1.device("/job:ps/task:0"):
+                weights_1 = tf1.Variable(tf.ones([4, 3]) * 0.5)
+                biases_1 = tf1.Variable(tf.zeros([3]))
+            with tf1.device("/job:ps/task:1"):
+                weights_2 = tf1.Variable(tf.ones([3, 2]) * 0.25)
+                biases_2 = tf1.Variable(tf.ones([2]))
+            with tf1.device("/job:worker/task:7"):
+                inputs, labels = tf.ones([5, 4]), tf.zeros([5, 2])
+                layer_1 = tf.nn.relu(tf.matmul(inputs, weights_1) + biases_1)
+                logits = tf.nn.relu(tf.matmul(layer_1, weights_2) + biases_2)
+                loss = tf.reduce_mean(tf.square(logits - labels))
+                train_op = tf1.train.GradientDescentOptimizer(0.01).minimize(loss)
+            with tf1.Session(targets["worker"][7]) as session:
+                session.run(tf1.global_variables_initializer())
+                np.testing.assert_allclose(session.run(logits), np.full([5, 2], 2.5), rtol=1e-6)
+                losses = [session.run([loss, train_op])[0] for _ in range(10)]
+                self.assertLess(losses[-1], losses[0])
+
+    def test_variables_go_round_the_ps_tasks(self):
+        size = {"ps": 3, "worker": 2}
+        with serving.cluster("flowgrid", size) as targets, fresh_graph():
+            with tf1.device(tf1.train.replica_device_setter(ps_tasks=3)):
+                w_0, b_0 = tf1.Variable(tf.ones([2, 3])), tf1.Variable(tf.ones([3]))
+                w_1, b_1 = tf1.Variable(tf.ones([3, 1])), tf1.Variable(tf.ones([1]))
+                input_data = tf1.placeholder(tf.float32)
+                layer_0 = tf.matmul(input_data, w_0) + b_0
+                layer_1 = tf.matmul(layer_0, w_1) + b_1
+            self.assertEqual([v.device for v in (w_0, b_0, w_1, b_1)],
+                             ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:2", "/job:ps/task:0"])
+            for target in targets["worker"]:
+                with tf1.Session(target) as session:
+                    session.run(tf1.global_variables_initializer())
+                    options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
+                    metadata = tf1.RunMetadata()
+                    value = session.run(layer_1, {input_data: [[1.0, 2.0]]}, options, metadata)
+                    np.testing.assert_allclose(value, [[13.0]])
+                    where = {device.device for device in metadata.step_stats.dev_stats if device.node_stats}
+                    for task in range(3):
+                        self.assertTrue(any(f"/job:ps/replica:0/task:{task}" in name for name in where), where)
+
+    def test_between_graph_with_a_cluster_spec(self):
+        size = {"ps": 2, "worker": 2}
+        with serving.cluster("flowgrid", size) as targets:
+            cluster = tf1.train.ClusterSpec({job: [t[len("grpc://"):] for t in ts] for job, ts in targets.items()})
+            for task_index in range(2):
+                with fresh_graph():
+                    with tf1.device(tf1.train.replica_device_setter(
+                            worker_device="/job:worker/task:%d" % task_index, cluster=cluster)):
+                        total = tf1.get_variable("total", [], initializer=tf1.zeros_initializer())
+                        add = tf1.assign_add(total, task_index + 1.0)
+                    with tf1.Session(targets["worker"][task_index]) as session:
+                        if task_index == 0:
+                            session.run(tf1.global_variables_initializer())
+                        value = session.run(add)
+            self.assertEqual(value, 3.0)
+
+    def test_a_server_and_a_separate_client(self):
+        with serving.cluster("flowgrid", {"ps": 2, "worker": 2}) as targets, fresh_graph():
+            with tf1.device("/job:ps/task:0"):
+                w = tf1.get_variable("w", shape=[2, 4], dtype=tf.float32, initializer=tf1.ones_initializer())
+                b = tf1.get_variable("b", shape=[4], dtype=tf.float32, initializer=tf1.ones_initializer())
+            with tf1.device("/job:worker/task:0"):
+                x = tf1.placeholder(dtype=tf.float32, shape=[1, 2])
+                res = tf.matmul(x, w) + b
+                init = tf1.global_variables_initializer()
+            with tf1.Session(targets["worker"][0]) as session:
+                session.run(init)
+                np.testing.assert_array_equal(session.run(res, {x: [[1.0, 2.0]]}), [[4.0] * 4])
+                with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "You must feed a value for placeholder"):
+                    session.run(res)
+
+    def test_placement_is_logged_by_the_master(self):
+        ports = serving.free_ports(2)
+        spec = {"ps": [f"127.0.0.1:{ports[0]}"], "worker": [f"127.0.0.1:{ports[1]}"]}
+        logs, tasks = {}, []
+        try:
+            for job in spec:
+                tasks.append(subprocess.Popen(serving.command("flowgrid", spec, job, 0), text=True,
+                                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                              stderr=subprocess.STDOUT))
+                serving.wait_ready(tasks[-1])
+            with fresh_graph():
+                with tf1.device("/job:ps/task:0"):
+                    weights = tf1.get_variable("weights", [2], initializer=tf1.zeros_initializer(), use_resource=False)
+                config = tf1.ConfigProto(log_device_placement=True)
+                with tf1.Session("grpc://" + spec["worker"][0], config=config) as session:
+                    session.run(tf1.global_variables_initializer())
+                    session.run(weights)
+        finally:
+            for job, task in zip(spec, tasks):
+                task.terminate()
+                logs[job] = task.communicate(timeout=30)[0]
+        self.assertIn("weights: (VariableV2): /job:ps/replica:0/task:0/device:CPU:0", logs["worker"])
+        self.assertNotIn("weights: (VariableV2)", logs["ps"])
+
+    def test_a_device_that_no_task_has(self):
+        with serving.cluster("flowgrid", {"ps": 1, "worker": 1}) as targets, fresh_graph():
+            with tf1.device("/job:ps/task:3"):
+                value = tf.constant(1.0) + 1.0
+            with tf1.Session(targets["worker"][0]) as session:
+                with self.assertRaises(tf.errors.InvalidArgumentError) as caught:
+                    session.run(value)
+            for part in ("/job:ps/task:3", "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0", "no such task"):
+                self.assertIn(part, str(caught.exception))
+
+    def test_supervisor_wants_devices_for_variables(self):
+        """Variables outside of the device scope are the mistake; inside is the cure."""
+        with serving.cluster("flowgrid", {"ps": 1, "worker": 2}) as targets:
+            for task in range(2):
+                with fresh_graph(), contextlib.redirect_stderr(io.StringIO()):
+                    setter = tf1.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{task}")
+                    with tf1.device(setter):
+                        step = tf1.train.get_or_create_global_step()
+                        advance = tf1.assign_add(step, 1)
+                    supervisor = tf1.train.Supervisor(is_chief=task == 0, global_step=step, logdir=None)
+                    with supervisor.managed_session(targets["worker"][task]) as session:
+                        self.assertEqual(session.run(advance), task + 1)
+        with fresh_graph():
+            tf1.get_variable("loose", [1], use_resource=False)
+            with self.assertRaisesRegex(ValueError, "all Variables must have their device set"):
+                tf1.train.Supervisor(is_chief=False)
+
+    def test_wrong_flags_say_what_is_right(self):
+        cluster = ["--cluster", "ps=127.0.0.1:1;worker=127.0.0.1:2"]
+        for args, parts in [
+            (["--job", "current_job_name", "--task", "0"], ["current_job_name", "ps, worker"]),
+            (["--job", "ps", "--task", "current_task_index"], ["current_task_index", "--task"]),
+            (["--job", "ps", "--task", "4"], ["no task 4", "0"]),
+        ]:
+            code, text = flowgrid("server", *cluster, *args)
+            self.assertNotEqual(code, 0, text)
+            for part in parts:
+                self.assertIn(part, text)
+        code, text = flowgrid("server", "--cluster", "worker=127.0.0.1", env={"TF_CONFIG": ""})
+        self.assertIn("expected host:port", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

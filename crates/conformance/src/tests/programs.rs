@@ -1,0 +1,135 @@
+//! Programs that tutorials on distributed TensorFlow show, in Rust; and what is said of their usual mistakes.
+
+use flowgrid::prelude::*;
+use flowgrid::{ClusterSpec, Code, Task, TfConfig};
+
+fn text(error: &Error) -> String {
+    error.to_string()
+}
+
+fn assert_says(error: &Error, parts: &[&str]) {
+    for part in parts {
+        assert!(text(error).contains(part), "'{part}' is not in: {}", text(error));
+    }
+}
+
+#[test]
+fn servers_of_one_process_make_a_cluster() {
+    let mut cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
+    let (ps, workers) = (cluster.targets("ps"), cluster.targets("worker"));
+    assert_eq!((ps.len(), workers.len()), (1, 2));
+    let graph = Graph::new();
+    let total = Variable::zeros(&graph.root().on("/job:ps/task:0"), "total", []);
+    let one = graph.root().on("/job:worker/task:1").constant(1.0f32);
+    let add = total.assign_add(&one);
+    for (round, target) in workers.iter().enumerate() {
+        let session = Session::connect(target, &graph).unwrap();
+        if round == 0 {
+            session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        }
+        session.execute(&add, feeds! {}).unwrap();
+        let value: f32 = session.run(&total, feeds! {}).unwrap();
+        assert_eq!(value, round as f32 + 1.0);
+    }
+    let session = Session::connect(&workers[0], &graph).unwrap();
+    let _: f32 = session.run(&total, feeds! {}).unwrap();
+    cluster.stop("worker", 1);
+    let error = session.execute(&add, feeds! {}).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable, "{}", text(&error));
+    assert_says(&error, &["/job:worker/replica:0/task:1"]);
+    let value: f32 = session.run(&total, feeds! {}).unwrap(); // what does not touch the lost task goes on
+    assert_eq!(value, 2.0);
+}
+
+#[test]
+fn variables_go_round_the_ps_tasks() {
+    let cluster = LocalCluster::start(&[("ps", 3), ("worker", 1)]).unwrap();
+    let graph = Graph::new();
+    let scope = replica_device_setter(3).on(&graph.root());
+    let ones = |name: &str, dims: &[usize]| {
+        let values = vec![1.0f32; dims.iter().product()];
+        let initial = Initializer::Value(Tensor::from_slice(dims, &values).unwrap());
+        Variable::build(&scope, name).initializer(initial).make()
+    };
+    let (w_0, b_0, w_1, b_1) = (ones("w_0", &[2, 3]), ones("b_0", &[3]), ones("w_1", &[3, 1]), ones("b_1", &[1]));
+    let devices = [&w_0, &b_0, &w_1, &b_1].map(|variable| variable.handle().node().def().device.clone());
+    assert_eq!(devices, ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:2", "/job:ps/task:0"]);
+    let input_data = scope.placeholder(DType::F32, &[-1, 2]);
+    let layer_0 = input_data.matmul(&w_0) + &b_0;
+    let layer_1 = layer_0.matmul(&w_1) + &b_1;
+    let session = Session::connect(&cluster.targets("worker")[0], &graph).unwrap();
+    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    let value: Vec<[f32; 1]> = session.run(&layer_1, feeds! { &input_data => [[1.0f32, 2.0]] }).unwrap();
+    assert_eq!(value, [[13.0]]);
+}
+
+/// The client of a tutorial that forgets the session's target, with `x` on a worker and `w` on a ps.
+fn client(graph: &Graph) -> (Output, Output) {
+    let w = Variable::build(&graph.root().on("/job:ps/task:0"), "w")
+        .initializer(Initializer::Value([[1.0f32, 2.0], [3.0, 4.0]].into()))
+        .make();
+    let x = graph.root().on("/job:worker/task:0").placeholder(DType::F32, &[1, 2]);
+    let product = x.matmul(&w);
+    (x, product)
+}
+
+#[test]
+fn a_session_without_a_target_says_that_it_needs_one() {
+    let graph = Graph::new();
+    client(&graph);
+    let error = Session::local(&graph).execute(&global_variables_initializer(&graph), feeds! {}).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    assert_says(&error, &["/job:ps/task:0", "/job:localhost/replica:0/task:0/device:CPU:0", "grpc://localhost:2222"]);
+}
+
+#[test]
+fn a_target_may_leave_out_its_scheme() {
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 1)]).unwrap();
+    let target = cluster.targets("worker")[0].clone();
+    for target in [target.as_str(), target.trim_start_matches("grpc://")] {
+        let graph = Graph::new();
+        let (x, product) = client(&graph);
+        let session = Session::connect(target, &graph).unwrap();
+        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        let value: Vec<[f32; 2]> = session.run(&product, feeds! { &x => [[1.0f32, 1.0]] }).unwrap();
+        assert_eq!(value, [[4.0, 6.0]]);
+        let error = session.run::<Tensor>(&product, feeds! {}).unwrap_err();
+        assert_says(&error, &["You must feed a value for placeholder"]);
+    }
+    for target in ["http://127.0.0.1:2222", "worker0"] {
+        let error = Session::connect(target, &Graph::new()).err().expect("no such target");
+        assert_eq!(error.code, Code::NotFound);
+        assert_says(&error, &[target, "grpc://host:port"]);
+    }
+}
+
+#[test]
+fn mistakes_in_clusters_and_devices_are_named() {
+    let spec = ClusterSpec::parse("ps=127.0.0.1:0;worker=127.0.0.1:0").unwrap();
+    let task = Task { job: "current_job_name".to_string(), index: 0 };
+    let error = Server::start(ServerOptions::new(spec, task)).err().expect("no such job");
+    assert_says(&error, &["current_job_name", "/job:ps/replica:0/task:0, /job:worker/replica:0/task:0"]);
+
+    let graph = Graph::new();
+    replica_device_setter(1).worker_device("/job:worker/task:").on(&graph.root());
+    let error = Session::local(&graph).execute(&graph.root().op("NoOp").node(), feeds! {}).unwrap_err();
+    assert_says(&error, &["/job:worker/task:"]);
+
+    for (text, part) in
+        [("{", "not JSON"), (r#"{"cluster": {"ps": 3}}"#, "ps"), (r#"{"cluster": {"ps": ["h"]}}"#, "host:port")]
+    {
+        assert_says(&TfConfig::parse(text).unwrap_err(), &["TF_CONFIG", part]);
+    }
+}
+
+#[test]
+fn a_tf_config_is_read_and_written() {
+    let spec = ClusterSpec::parse("ps=h0:1,h1:2").unwrap().with_task("worker", 3, "h2:3").unwrap();
+    let task = Task { job: "worker".to_string(), index: 3 };
+    let config = TfConfig::parse(&flowgrid::tf_config(&spec, &task)).unwrap();
+    assert_eq!((config.cluster, config.job.as_deref(), config.index), (Some(spec), Some("worker"), Some(3)));
+    let python = r#"{"cluster": {"chief": ["a:1"], "ps": ["b:2", "c:3"]}, "task": {"type": "ps", "index": "1"}}"#;
+    let config = TfConfig::parse(python).unwrap();
+    assert_eq!(config.cluster, Some(ClusterSpec::parse("chief=a:1;ps=b:2,c:3").unwrap()));
+    assert_eq!((config.job.as_deref(), config.index), (Some("ps"), Some(1)));
+}
