@@ -2,6 +2,7 @@
 
 use flowgrid::prelude::*;
 use flowgrid::{ClusterSpec, Code, Task, TfConfig};
+use std::collections::BTreeMap;
 
 fn text(error: &Error) -> String {
     error.to_string()
@@ -132,4 +133,62 @@ fn a_tf_config_is_read_and_written() {
     let config = TfConfig::parse(python).unwrap();
     assert_eq!(config.cluster, Some(ClusterSpec::parse("chief=a:1;ps=b:2,c:3").unwrap()));
     assert_eq!((config.job.as_deref(), config.index), (Some("ps"), Some(1)));
+}
+
+/// How many tensors, and how many bytes, each task received in a traced step.
+fn received(metadata: &flowgrid::RunMetadata) -> BTreeMap<String, (usize, usize)> {
+    let mut found: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for (device, nodes) in &metadata.stats {
+        let task = device.split("/device:").next().unwrap_or(device).replace("/replica:0", "");
+        for node in nodes.iter().filter(|node| node.op.as_ref() == "_Recv" && !node.name.starts_with("_recv_")) {
+            let entry = found.entry(task.clone()).or_default();
+            entry.0 += 1;
+            entry.1 += node.outputs.iter().map(|(dtype, shape)| shape.elements() * dtype.size()).sum::<usize>();
+        }
+    }
+    found
+}
+
+/// A layer of 100 x 10 weights on the first ps and of 10 x 1 on the second, as docs/parameter-update.md has it.
+fn layers(variables: &VariableScope, x: &Output) -> Output {
+    let hidden = Dense::new(10).bias(None).activation(Formula::tanh).apply(&variables.enter("hidden"), x);
+    Dense::new(1).bias(None).apply(&variables.enter("output"), &hidden).square().mean()
+}
+
+fn traced(target: &str, graph: &Graph, train: &Node) -> BTreeMap<String, (usize, usize)> {
+    let session = Session::connect(target, graph).unwrap();
+    session.execute(&global_variables_initializer(graph), feeds! {}).unwrap();
+    let options = RunOptions { trace: true, ..RunOptions::default() };
+    let ((), metadata) = session.run_with(train, feeds! {}, options).unwrap();
+    received(&metadata)
+}
+
+/// The numbers that the pages on replication state.
+#[test]
+fn what_travels_is_what_the_docs_say() {
+    let cluster = LocalCluster::start(&[("ps", 2), ("worker", 3)]).unwrap();
+    let target = &cluster.targets("worker")[0];
+    let ones = |scope: &Scope| scope.constant(Tensor::from_slice([32, 100], &[1f32; 3200]).unwrap());
+    let at = |tasks: &[(&str, usize, usize)]| -> BTreeMap<String, (usize, usize)> {
+        tasks.iter().map(|&(task, count, bytes)| (format!("/job:{task}"), (count, bytes))).collect()
+    };
+
+    let graph = Graph::new();
+    let scope = replica_device_setter(2).worker_device("/job:worker/task:0").on(&graph.root());
+    let loss = layers(&VariableScope::new(&scope), &ones(&scope));
+    let train = Optimizer::new(GradientDescent::new(0.1)).minimize(&loss).unwrap();
+    let between = at(&[("worker/task:0", 2, 4040), ("ps/task:0", 1, 4000), ("ps/task:1", 1, 40)]);
+    assert_eq!(traced(target, &graph, &train), between);
+
+    let graph = Graph::new();
+    let placed = replica_device_setter(2).on(&graph.root());
+    let tower = |worker: usize| {
+        let scope = placed.on(&format!("/job:worker/task:{worker}"));
+        layers(&VariableScope::new(&scope).reuse(Reuse::Auto), &ones(&scope))
+    };
+    let loss = tower(0) + tower(1) + tower(2);
+    let train = Optimizer::new(GradientDescent::new(0.1)).colocate_gradients().minimize(&loss).unwrap();
+    let found = traced(target, &graph, &train);
+    println!("{found:?}");
+    assert_eq!(found["/job:ps/task:0"], between["/job:ps/task:0"]);
 }
