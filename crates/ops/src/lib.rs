@@ -11,6 +11,7 @@ pub mod math_ops;
 pub mod array;
 pub mod checkpoint;
 pub mod control;
+#[macro_use]
 pub mod data_structures;
 pub(crate) mod hashing;
 pub mod image;
@@ -20,6 +21,7 @@ pub mod random;
 pub mod sparse;
 pub mod state;
 pub mod string;
+pub mod summary;
 pub mod training;
 
 use op::{Op, Registry};
@@ -56,6 +58,7 @@ fn tables() -> Vec<&'static [Op]> {
         sparse::TABLES,
         state::TABLES,
         string::TABLES,
+        summary::TABLES,
         training::TABLES,
     ]
     .concat()
