@@ -17,6 +17,7 @@ pub(crate) mod hashing;
 pub mod image;
 pub mod linalg;
 pub mod nn;
+pub mod parsing;
 pub mod random;
 pub mod sparse;
 pub mod state;
@@ -54,6 +55,7 @@ fn tables() -> Vec<&'static [Op]> {
         linalg::TABLES,
         math_ops::TABLES,
         nn::TABLES,
+        parsing::TABLES,
         random::TABLES,
         sparse::TABLES,
         state::TABLES,
