@@ -9,15 +9,18 @@ mod link;
 mod partial;
 mod server;
 mod session;
+mod trace;
 mod values;
 
 pub use callable::Callable;
 pub use cluster::{ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task};
 pub use feeds::Feeds;
 pub use fetches::{FetchAs, Fetches};
+pub use grpc::run_metadata_message;
 pub use partial::PartialRun;
 pub use server::{Server, ServerOptions};
 pub use session::Session;
+pub use trace::chrome_trace;
 pub use values::{FromTensor, Values};
 
 use std::sync::Arc;
