@@ -244,7 +244,8 @@ def spell_tensor(dtype, array):
     """A tensor as text: whole when it is small, else samples, the sum and a weighted sum."""
     if dtype in (tf.resource, tf.variant):
         return f"{dtype_name(dtype)} any"
-    array = np.asarray(array)
+    # An array of bytes would lose zeros at the end of a string.
+    array = np.asarray(array, dtype=object) if dtype == tf.string else np.asarray(array)
     head = f"{dtype_name(dtype)}[{','.join(map(str, array.shape))}]"
     flat = array.reshape(-1)
     if flat.size <= WHOLE or dtype == tf.string:

@@ -44,12 +44,12 @@ pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, Va
 pub use ops;
 pub use session::{
     Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, LocalCluster, PartialRun,
-    RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, Task, TfConfig, cluster_from_text, feeds,
-    tf_config,
+    RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, Task, TfConfig, chrome_trace,
+    cluster_from_text, feeds, tf_config,
 };
 pub use status::{Code, Error, Result};
 pub use tensor::{DType, PartialShape, Shape, Tensor};
-pub use train::{self, ExponentialMovingAverage, Gradient, Optimizer, Slices, gradients, gradients_with};
+pub use train::{self, ExponentialMovingAverage, FileWriter, Gradient, Optimizer, Slices, gradients, gradients_with};
 
 /// Reading and writing graphs as TensorFlow does.
 pub mod wire {
@@ -74,7 +74,7 @@ pub mod prelude {
     pub use graph::{Graph, Node, Output, Scope};
     pub use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
     pub use layers::layer::{BatchNorm, Conv2d, Dense, Phase, dropout, flatten, max_pool2d};
-    pub use layers::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope, loss};
+    pub use layers::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope, loss, summary};
     pub use session::{Feeds, LocalCluster, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
     pub use status::{Error, Result};
     pub use tensor::{DType, PartialShape, Shape, Tensor};
@@ -84,5 +84,7 @@ pub mod prelude {
         AdaMax, Adadelta, Adagrad, AdagradDa, Adam, AddSign, Ftrl, GradientDescent, Momentum, PowerSign,
         ProximalAdagrad, ProximalGradientDescent, RmsProp,
     };
-    pub use train::{ExponentialMovingAverage, Gradient, Optimizer, create_global_step, gradients, schedule};
+    pub use train::{
+        ExponentialMovingAverage, FileWriter, Gradient, Optimizer, create_global_step, gradients, schedule,
+    };
 }

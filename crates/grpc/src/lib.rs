@@ -9,6 +9,7 @@ mod wire;
 pub use client::master::MasterClient;
 pub use peers::GrpcPeers;
 pub use server::{Serving, serve};
+pub use wire::run_metadata_message;
 
 #[cfg(test)]
 mod tests;

@@ -226,6 +226,11 @@ pub(crate) fn run_metadata(metadata: RunMetadata) -> pb::RunMetadata {
     }
 }
 
+/// What a step told about itself, as a RunMetadata message: event files keep it.
+pub fn run_metadata_message(metadata: &RunMetadata) -> tensor::Bytes {
+    run_metadata(metadata.clone()).encode_to_vec().into()
+}
+
 fn encode_stats(stats: StepStats) -> pb::StepStats {
     let device = |(device, nodes): (String, Vec<cluster::NodeStats>)| pb::DeviceStepStats {
         device,

@@ -5,6 +5,7 @@ pub mod bundle;
 mod coding;
 mod crc;
 pub mod event;
+pub mod example;
 pub mod fs;
 mod ordered;
 mod record;

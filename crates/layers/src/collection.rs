@@ -18,6 +18,8 @@ pub const UPDATE_OPS: &str = "update_ops";
 pub const LOSSES: &str = "losses";
 /// Losses of weights for being large.
 pub const REGULARIZATION_LOSSES: &str = "regularization_losses";
+/// Summaries that are merged and written together.
+pub const SUMMARIES: &str = "summaries";
 /// The step counter.
 pub const GLOBAL_STEP: &str = "global_step";
 

@@ -7,6 +7,7 @@ mod initializer;
 pub mod layer;
 pub mod loss;
 mod operators;
+pub mod summary;
 mod variable;
 
 pub use formula::{Formula, Formulas};

@@ -11,15 +11,18 @@ pub mod math_ops;
 pub mod array;
 pub mod checkpoint;
 pub mod control;
+#[macro_use]
 pub mod data_structures;
 pub(crate) mod hashing;
 pub mod image;
 pub mod linalg;
 pub mod nn;
+pub mod parsing;
 pub mod random;
 pub mod sparse;
 pub mod state;
 pub mod string;
+pub mod summary;
 pub mod training;
 
 use op::{Op, Registry};
@@ -52,10 +55,12 @@ fn tables() -> Vec<&'static [Op]> {
         linalg::TABLES,
         math_ops::TABLES,
         nn::TABLES,
+        parsing::TABLES,
         random::TABLES,
         sparse::TABLES,
         state::TABLES,
         string::TABLES,
+        summary::TABLES,
         training::TABLES,
     ]
     .concat()

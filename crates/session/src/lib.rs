@@ -11,17 +11,20 @@ mod partial;
 mod server;
 mod session;
 mod tf_config;
+mod trace;
 mod values;
 
 pub use callable::Callable;
 pub use cluster::{ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task};
 pub use feeds::Feeds;
 pub use fetches::{FetchAs, Fetches};
+pub use grpc::run_metadata_message;
 pub use local_cluster::LocalCluster;
 pub use partial::PartialRun;
 pub use server::{Server, ServerOptions};
 pub use session::Session;
 pub use tf_config::{TfConfig, cluster_from_text, tf_config};
+pub use trace::chrome_trace;
 pub use values::{FromTensor, Values};
 
 use std::sync::Arc;

@@ -253,6 +253,19 @@ pub fn encode_tensor(tensor: &Tensor) -> Result<pb::TensorProto> {
     })
 }
 
+/// Writes a tensor as `encode_tensor` does, but strings one by one: some readers do not find them in the content.
+pub fn encode_spelled(tensor: &Tensor) -> Result<pb::TensorProto> {
+    if tensor.dtype() != DType::STRING {
+        return encode_tensor(tensor);
+    }
+    Ok(pb::TensorProto {
+        dtype: DType::STRING.number(),
+        tensor_shape: Some(encode_shape(tensor.shape())),
+        string_val: tensor.strings()?.to_vec(),
+        ..pb::TensorProto::default()
+    })
+}
+
 fn encode_list<T>(items: &[T], encode: impl Fn(&T) -> Bytes) -> Result<Bytes> {
     let items: Vec<Bytes> = items.iter().map(encode).collect();
     let size: usize = items.iter().map(|item| item.len() + prost::length_delimiter_len(item.len())).sum();
@@ -325,6 +338,11 @@ pub fn partial_shape_from_bytes(bytes: &[u8]) -> Result<PartialShape> {
 /// A tensor as the bytes of its message.
 pub fn tensor_to_bytes(tensor: &Tensor) -> Result<Bytes> {
     Ok(encode_tensor(tensor)?.encode_to_vec().into())
+}
+
+/// As `tensor_to_bytes`, but strings one by one, as TensorFlow's own ops write them.
+pub fn tensor_to_spelled_bytes(tensor: &Tensor) -> Result<Bytes> {
+    Ok(encode_spelled(tensor)?.encode_to_vec().into())
 }
 
 /// Reads what `tensor_to_bytes`, or TensorFlow, wrote; large contents are shared with the bytes.

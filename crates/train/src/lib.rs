@@ -3,6 +3,7 @@
 
 pub mod clip;
 pub mod device_setter;
+mod file_writer;
 mod global_step;
 mod gradients;
 mod moving_average;
@@ -10,6 +11,7 @@ pub mod optimizer;
 pub mod schedule;
 
 pub use device_setter::replica_device_setter;
+pub use file_writer::{FileWriter, FileWriterOptions};
 pub use global_step::{create_global_step, get_global_step};
 pub use gradients::{gradients, gradients_with};
 pub use moving_average::ExponentialMovingAverage;

@@ -39,7 +39,7 @@ pub struct RunStepAnswer {
 }
 
 /// What a client may learn about a step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RunMetadata {
     /// When nodes ran.
     pub stats: StepStats,

@@ -6,10 +6,13 @@ mod wire;
 mod writer;
 
 pub use reader::EventReader;
-pub use summary::{Audio, Histogram, Image, SummaryData, SummaryMetadata, SummaryValue, read_summary, write_summary};
+pub use summary::{Audio, Histogram, Image, SummaryData, SummaryMetadata, SummaryValue};
+pub use summary::{is_summary, merge_summaries, read_summary, summary_event, tensor_summary};
+pub use summary::{without_known_metadata, write_summary};
 pub use writer::{EventWriter, host_name};
 
 use bytes::Bytes;
+use status::Result;
 
 /// One report.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +25,23 @@ pub struct Event {
     pub what: EventWhat,
     /// What wrote it, if it says so.
     pub writer: Option<String>,
+}
+
+impl Event {
+    /// The event as an Event message.
+    pub fn to_message(&self) -> Result<Bytes> {
+        Ok(wire::encode_event(self)?.into())
+    }
+}
+
+/// Whether bytes are an Event message.
+pub fn is_event(message: &Bytes) -> bool {
+    wire::is_event(message.clone())
+}
+
+/// Whether bytes are a GraphDef message.
+pub fn is_graph(message: &Bytes) -> bool {
+    wire::is_graph(message.clone())
 }
 
 /// What an event reports.

@@ -2,7 +2,8 @@
 
 use super::wire;
 use bytes::Bytes;
-use status::Result;
+use status::{Result, invalid};
+use std::collections::HashSet;
 use tensor::Tensor;
 
 /// A value under a tag.
@@ -106,4 +107,42 @@ pub fn read_summary(message: Bytes) -> Result<Vec<SummaryValue>> {
 /// A Summary message.
 pub fn write_summary(values: &[SummaryValue]) -> Result<Bytes> {
     wire::encode_summary(values)
+}
+
+/// A Summary message of one tensor under a tag, with a SummaryMetadata message if there is one. What is no such
+/// message counts as an empty one.
+pub fn tensor_summary(tag: &str, node_name: &str, tensor: &Tensor, metadata: Option<Bytes>) -> Result<Bytes> {
+    wire::tensor_summary(tag, node_name, tensor, metadata)
+}
+
+/// One Summary message for several. A tag may come once; values without a tag are not counted.
+pub fn merge_summaries<'a>(messages: impl IntoIterator<Item = &'a Bytes>) -> Result<Bytes> {
+    let (mut merged, mut known) = (Vec::new(), HashSet::new());
+    for message in messages {
+        let tags = wire::tags(message.clone());
+        let tags = tags.ok_or_else(|| invalid!("Could not parse one of the summary inputs"))?;
+        for tag in tags.into_iter().filter(|tag| !tag.is_empty()) {
+            if let Some(tag) = known.replace(tag) {
+                return Err(invalid!("Duplicate tag {tag} found in summary inputs"));
+            }
+        }
+        merged.extend_from_slice(message);
+    }
+    Ok(merged.into())
+}
+
+/// Whether bytes are a Summary message.
+pub fn is_summary(message: &Bytes) -> bool {
+    wire::tags(message.clone()).is_some()
+}
+
+/// A Summary message without the metadata of tags in `known`, and those it has metadata for in `known`: viewers read
+/// how to show a tag once.
+pub fn without_known_metadata(message: Bytes, known: &mut HashSet<String>) -> Result<Bytes> {
+    wire::without_known_metadata(message, known)
+}
+
+/// An Event message that reports a Summary message.
+pub fn summary_event(wall_time: f64, step: i64, summary: &[u8]) -> Bytes {
+    wire::summary_event(wall_time, step, summary).into()
 }

@@ -8,10 +8,12 @@ use pb::event::What;
 use pb::session_log::SessionStatus as PbStatus;
 use pb::summary::value::Value;
 use prost::Message;
+use prost::encoding::{WireType, encode_key, encode_varint};
 use proto::tensorflow as pb;
 use status::{Result, invalid};
-use tensor::DType;
-use tensor::wire::{decode_shape, decode_tensor, encode_tensor};
+use std::collections::HashSet;
+use tensor::wire::{decode_shape, decode_tensor, encode_spelled};
+use tensor::{DType, Tensor};
 
 pub(super) fn decode_event(bytes: Bytes) -> Result<Event> {
     let event = pb::Event::decode(bytes).map_err(|error| data_loss(format!("not an event: {error}")))?;
@@ -43,7 +45,12 @@ pub(super) fn encode_event(event: &Event) -> Result<Vec<u8>> {
         EventWhat::Version(version) => Some(What::FileVersion(version.clone())),
         EventWhat::Graph(graph) => Some(What::GraphDef(graph.clone())),
         EventWhat::MetaGraph(graph) => Some(What::MetaGraphDef(graph.clone())),
-        EventWhat::Summary(values) => Some(What::Summary(summary(values)?)),
+        EventWhat::Summary(values) => {
+            let mut message = summary_event(event.wall_time, event.step, &encode_summary(values)?);
+            let source_metadata = event.writer.clone().map(|writer| pb::SourceMetadata { writer });
+            message.extend(pb::Event { source_metadata, ..pb::Event::default() }.encode_to_vec());
+            return Ok(message);
+        }
         EventWhat::Log(level, message) => {
             Some(What::LogMessage(pb::LogMessage { level: *level, message: message.clone() }))
         }
@@ -74,11 +81,83 @@ pub(super) fn decode_summary(message: Bytes) -> Result<Vec<SummaryValue>> {
 }
 
 pub(super) fn encode_summary(values: &[SummaryValue]) -> Result<Bytes> {
-    Ok(summary(values)?.encode_to_vec().into())
+    let mut message = Vec::new();
+    for value in values {
+        field(&mut message, VALUE, &encode_value(value)?);
+    }
+    Ok(message.into())
 }
 
-fn summary(values: &[SummaryValue]) -> Result<pb::Summary> {
-    Ok(pb::Summary { value: values.iter().map(encode_value).collect::<Result<_>>()? })
+/// Number of the field of a Summary that holds a value.
+const VALUE: u32 = 1;
+/// Number of the field of an Event that holds a Summary.
+const SUMMARY: u32 = 5;
+
+/// Number of the field of a value that holds a histogram.
+const HISTOGRAM: u32 = 5;
+
+/// Adds a field of bytes to a message.
+fn field(message: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    encode_key(number, WireType::LengthDelimited, message);
+    encode_varint(bytes.len() as u64, message);
+    message.extend_from_slice(bytes);
+}
+
+/// An Event message around a Summary message.
+pub(super) fn summary_event(wall_time: f64, step: i64, summary: &[u8]) -> Vec<u8> {
+    let mut message = pb::Event { wall_time, step, ..pb::Event::default() }.encode_to_vec();
+    field(&mut message, SUMMARY, summary);
+    message
+}
+
+/// A Summary message of one tensor. TensorFlow writes the fields of a value in the order of their numbers, and the
+/// name of the node stands among the kinds of data: so the parts are written one by one.
+pub(super) fn tensor_summary(tag: &str, node_name: &str, tensor: &Tensor, metadata: Option<Bytes>) -> Result<Bytes> {
+    let metadata = metadata.map(|bytes| pb::SummaryMetadata::decode(bytes).unwrap_or_default());
+    let data = Some(Value::Tensor(encode_spelled(tensor)?));
+    let mut message = Vec::new();
+    field(&mut message, VALUE, &in_order(tag.to_string(), node_name.to_string(), data, metadata));
+    Ok(message.into())
+}
+
+fn in_order(tag: String, node_name: String, data: Option<Value>, metadata: Option<pb::SummaryMetadata>) -> Vec<u8> {
+    let (early, late) = match data {
+        Some(Value::Tensor(_)) => (None, data),
+        _ => (data, None),
+    };
+    let mut message = pb::summary::Value { tag, value: early, ..Default::default() }.encode_to_vec();
+    message.extend(pb::summary::Value { node_name, ..Default::default() }.encode_to_vec());
+    message.extend(pb::summary::Value { value: late, metadata, ..Default::default() }.encode_to_vec());
+    message
+}
+
+/// The tags of a Summary message; none if it is not one.
+pub(super) fn tags(message: Bytes) -> Option<Vec<String>> {
+    let summary = pb::Summary::decode(message).ok()?;
+    Some(summary.value.into_iter().map(|value| value.tag).collect())
+}
+
+/// A Summary message without the metadata of tags that are in `known`; the others are put there.
+pub(super) fn without_known_metadata(message: Bytes, known: &mut HashSet<String>) -> Result<Bytes> {
+    let mut summary = pb::Summary::decode(message.clone()).map_err(|error| invalid!("not a summary: {error}"))?;
+    let mut changed = false;
+    for value in summary.value.iter_mut().filter(|value| value.metadata.is_some()) {
+        if !known.insert(value.tag.clone()) {
+            value.metadata = None;
+            changed = true;
+        }
+    }
+    Ok(if changed { summary.encode_to_vec().into() } else { message })
+}
+
+/// Whether bytes are an Event message.
+pub(super) fn is_event(message: Bytes) -> bool {
+    pb::Event::decode(message).is_ok()
+}
+
+/// Whether bytes are a GraphDef message.
+pub(super) fn is_graph(message: Bytes) -> bool {
+    pb::GraphDef::decode(message).is_ok()
 }
 
 fn decode_value(value: pb::summary::Value) -> SummaryValue {
@@ -124,19 +203,11 @@ fn is_plausible(tensor: &pb::TensorProto) -> bool {
     elements.saturating_mul(size) <= tensor.encoded_len().saturating_add(FREE)
 }
 
-fn encode_value(value: &SummaryValue) -> Result<pb::summary::Value> {
+fn encode_value(value: &SummaryValue) -> Result<Vec<u8>> {
     let data = match &value.data {
         SummaryData::Scalar(number) => Some(Value::SimpleValue(*number)),
-        SummaryData::Tensor(tensor) => Some(Value::Tensor(encode_tensor(tensor)?)),
-        SummaryData::Histogram(h) => Some(Value::Histo(pb::HistogramProto {
-            min: h.min,
-            max: h.max,
-            num: h.num,
-            sum: h.sum,
-            sum_squares: h.sum_squares,
-            bucket_limit: h.bucket_limit.clone(),
-            bucket: h.bucket.clone(),
-        })),
+        SummaryData::Tensor(tensor) => Some(Value::Tensor(encode_spelled(tensor)?)),
+        SummaryData::Histogram(histogram) => return Ok(encode_histogram(value, histogram)),
         SummaryData::Image(image) => Some(Value::Image(pb::summary::Image {
             height: image.height,
             width: image.width,
@@ -153,7 +224,24 @@ fn encode_value(value: &SummaryValue) -> Result<pb::summary::Value> {
         SummaryData::Other => None,
     };
     let metadata = value.metadata.as_ref().map(encode_metadata);
-    Ok(pb::summary::Value { tag: value.tag.clone(), node_name: value.node_name.clone(), metadata, value: data })
+    Ok(in_order(value.tag.clone(), value.node_name.clone(), data, metadata))
+}
+
+/// A value that is a histogram. TensorFlow leaves out numbers that are zero, but not those that are minus zero.
+fn encode_histogram(value: &SummaryValue, h: &Histogram) -> Vec<u8> {
+    let mut histogram = Vec::new();
+    for (number, value) in (1..).zip([h.min, h.max, h.num, h.sum, h.sum_squares]) {
+        if value.to_bits() != 0 {
+            prost::encoding::double::encode(number, &value, &mut histogram);
+        }
+    }
+    let (bucket_limit, bucket) = (h.bucket_limit.clone(), h.bucket.clone());
+    histogram.extend(pb::HistogramProto { bucket_limit, bucket, ..pb::HistogramProto::default() }.encode_to_vec());
+    let mut message = pb::summary::Value { tag: value.tag.clone(), ..Default::default() }.encode_to_vec();
+    field(&mut message, HISTOGRAM, &histogram);
+    let metadata = value.metadata.as_ref().map(encode_metadata);
+    message.extend(in_order(String::new(), value.node_name.clone(), None, metadata));
+    message
 }
 
 fn decode_metadata(metadata: pb::SummaryMetadata) -> SummaryMetadata {

@@ -25,7 +25,7 @@ mod lookup_map;
 mod lookup_state;
 pub mod lookup_table;
 pub mod map_stage;
-mod named;
+pub(crate) mod named;
 mod padding;
 pub mod queue;
 pub mod queue_access;

@@ -139,12 +139,22 @@ fn encode_png(images: &Tensor, effort: CompressionType, wide: bool) -> Result<Te
     let count = Shape::from(batch).elements();
     let mut files: Vec<Bytes> = Vec::new();
     for i in 0..count {
-        let mut file = Vec::new();
-        let encoder = PngEncoder::new_with_quality(&mut file, effort, FilterType::Adaptive);
         let pixels = &bytes[i * size..][..size];
-        let written = encoder.write_image(pixels, width as u32, height as u32, colors[channels - 1]);
-        written.map_err(|_| internal!("PNG encoding failed"))?;
-        files.push(file.into());
+        files.push(png_file(pixels, (height, width), colors[channels - 1], effort)?);
     }
     Tensor::from_strings(Shape::from(batch), files)
+}
+
+/// A PNG file of these pixels, row by row.
+pub(crate) fn png_file(
+    pixels: &[u8],
+    (height, width): (usize, usize),
+    color: ExtendedColorType,
+    effort: CompressionType,
+) -> Result<Bytes> {
+    let mut file = Vec::new();
+    let encoder = PngEncoder::new_with_quality(&mut file, effort, FilterType::Adaptive);
+    let written = encoder.write_image(pixels, width as u32, height as u32, color);
+    written.map_err(|_| internal!("PNG encoding failed"))?;
+    Ok(file.into())
 }

@@ -46,20 +46,20 @@ fn numbers<T: Element>(parse: impl Fn(&str) -> Option<T> + Send + Sync + 'static
     })
 }
 
-fn trimmed(string: &[u8]) -> &[u8] {
+pub(crate) fn trimmed(string: &[u8]) -> &[u8] {
     let start = string.iter().position(|&byte| !is_space(byte)).unwrap_or(string.len());
     let end = string.iter().rposition(|&byte| !is_space(byte)).map_or(start, |last| last + 1);
     &string[start..end]
 }
 
 /// Digits behind a plus, or a minus where that is allowed.
-fn whole(text: &str, signed: bool) -> Option<&str> {
+pub(crate) fn whole(text: &str, signed: bool) -> Option<&str> {
     let digits = text.strip_prefix(|c| c == '+' || c == '-' && signed).unwrap_or(text);
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(text)
 }
 
 /// A real number as float and as double: decimal, hexadecimal, infinite or not a number.
-fn real(text: &str) -> Option<(f32, f64)> {
+pub(crate) fn real(text: &str) -> Option<(f32, f64)> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (-1.0, &text[1..]),
         b'+' => (1.0, &text[1..]),

@@ -2,6 +2,7 @@
 
 mod derivatives;
 mod device_setter;
+mod file_writer;
 mod losses;
 mod schedules;
 mod variables;

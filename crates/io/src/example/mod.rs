@@ -1,0 +1,7 @@
+//! Examples: features by name, as training data in record files has them.
+
+mod json;
+mod reading;
+
+pub use json::example_from_json;
+pub use reading::{Entry, Feature, bytes, entries, feature, floats, integers, rows, sequence_entries};

@@ -1,0 +1,147 @@
+//! Summaries of a graph's values, with the names and tags that TensorFlow's `tf.compat.v1.summary` gives them.
+
+use crate::collection::SUMMARIES;
+use graph::{AttrValue, Graph, Node, Output, Scope};
+use ops::summary as op;
+use tensor::{DType, Tensor};
+
+/// What a `SummaryMetadata` message says of text: that the plugin of this name shows it.
+const TEXT: &[u8] = b"\x0a\x06\x0a\x04text";
+
+/// A number.
+pub fn scalar(name: &str, value: &Output) -> Output {
+    NO_FAMILY.scalar(name, value)
+}
+
+/// How numbers are spread.
+pub fn histogram(name: &str, values: &Output) -> Output {
+    NO_FAMILY.histogram(name, values)
+}
+
+/// Up to `most` pictures of shape [picture, row, column, channel].
+pub fn image(name: &str, pictures: &Output, most: i64) -> Output {
+    NO_FAMILY.image(name, pictures, most)
+}
+
+/// Up to `most` sounds of shape [sound, frame, channel], with so many frames a second.
+pub fn audio(name: &str, sounds: &Output, rate: f32, most: i64) -> Output {
+    NO_FAMILY.audio(name, sounds, rate, most)
+}
+
+/// Text, shown as such.
+pub fn text(name: &str, strings: &Output) -> Output {
+    NO_FAMILY.tensor(name, strings, TEXT)
+}
+
+/// A tensor, with a `SummaryMetadata` message that says how to show it, or nothing.
+pub fn tensor(name: &str, tensor: &Output, metadata: &[u8]) -> Output {
+    NO_FAMILY.tensor(name, tensor, metadata)
+}
+
+/// Several summaries as one.
+pub fn merge(scope: &Scope, summaries: &[Output]) -> Output {
+    op::merge::merge_summary(&scope.named("Merge"), summaries)
+}
+
+/// All summaries of a graph as one; none if it has none.
+pub fn merge_all(graph: &Graph) -> Option<Output> {
+    let root = graph.root();
+    let name = |value: &AttrValue| match value {
+        AttrValue::String(name) => Some(String::from_utf8_lossy(name).into_owned()),
+        _ => None,
+    };
+    let names = graph.collection(SUMMARIES);
+    let found = names.iter().filter_map(name).filter_map(|name| {
+        let (node, index) = name.rsplit_once(':').unwrap_or((&name, "0"));
+        Some(Node::find(&root, node)?.output(index.parse().ok()?))
+    });
+    let summaries: Vec<Output> = found.collect();
+    (!summaries.is_empty()).then(|| merge(&root, &summaries))
+}
+
+/// Summaries that viewers show together.
+pub struct Family<'a>(Option<&'a str>);
+
+const NO_FAMILY: Family<'static> = Family(None);
+
+/// The family of this name.
+pub fn family(name: &str) -> Family<'_> {
+    Family(Some(name))
+}
+
+impl Family<'_> {
+    /// A number.
+    pub fn scalar(&self, name: &str, value: &Output) -> Output {
+        let (scope, tag) = self.enter(name, value);
+        let tags = constant(&scope, "tags", tag.into_bytes());
+        collected(scope.op("ScalarSummary").named_as_scope().input(&tags).input(value).output())
+    }
+
+    /// How numbers are spread.
+    pub fn histogram(&self, name: &str, values: &Output) -> Output {
+        let (scope, tag) = self.enter(name, values);
+        let tag = constant(&scope, "tag", tag.into_bytes());
+        collected(scope.op("HistogramSummary").named_as_scope().input(&tag).input(values).output())
+    }
+
+    /// Up to `most` pictures of shape [picture, row, column, channel].
+    pub fn image(&self, name: &str, pictures: &Output, most: i64) -> Output {
+        let (scope, tag) = self.enter(name, pictures);
+        let tag = constant(&scope, "tag", tag.into_bytes());
+        let node = scope.op("ImageSummary").named_as_scope().input(&tag).input(pictures);
+        let bad_color = Tensor::vector(&op::image::BAD_COLOR);
+        collected(node.attr("max_images", most).attr("bad_color", bad_color).output())
+    }
+
+    /// Up to `most` sounds of shape [sound, frame, channel], with so many frames a second.
+    pub fn audio(&self, name: &str, sounds: &Output, rate: f32, most: i64) -> Output {
+        let (scope, tag) = self.enter(name, sounds);
+        let rate = scope.op("Const").named("sample_rate").attr("value", Tensor::scalar(rate)).attr("dtype", DType::F32);
+        let rate = rate.output();
+        let tag = constant(&scope, "tag", tag.into_bytes());
+        let node = scope.op("AudioSummaryV2").named_as_scope().input(&tag).input(sounds).input(&rate);
+        collected(node.attr("max_outputs", most).output())
+    }
+
+    /// A tensor, with a `SummaryMetadata` message that says how to show it, or nothing.
+    pub fn tensor(&self, name: &str, tensor: &Output, metadata: &[u8]) -> Output {
+        let (scope, tag) = self.enter(name, tensor);
+        let tag = constant(&scope, "tag", tag.into_bytes());
+        let metadata = constant(&scope, "serialized_summary_metadata", metadata.to_vec());
+        let node = scope.op("TensorSummaryV2").named_as_scope().input(&tag).input(tensor).input(&metadata);
+        collected(node.output())
+    }
+
+    /// The scope of a summary's nodes, and its tag. No other summary has this scope, and so this tag.
+    fn enter(&self, name: &str, value: &Output) -> (Scope, String) {
+        let name = cleaned(name);
+        let family = self.0.map(cleaned);
+        let base = match &family {
+            Some(family) => format!("{family}/{name}"),
+            None => name,
+        };
+        let scope = value.scope().named(&base);
+        let own = scope.prefix().trim_end_matches('/');
+        let tag = match family {
+            Some(family) => format!("{family}/{own}"),
+            None => own.to_string(),
+        };
+        (scope, tag)
+    }
+}
+
+/// A name of letters, digits and `-_./` only, not beginning with a slash.
+fn cleaned(name: &str) -> String {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+    let clean: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
+    clean.trim_start_matches('/').to_string()
+}
+
+fn constant(scope: &Scope, name: &str, value: Vec<u8>) -> Output {
+    scope.op("Const").named(name).attr("value", Tensor::string(value)).attr("dtype", DType::STRING).output()
+}
+
+fn collected(summary: Output) -> Output {
+    summary.scope().graph().add_to_collection(SUMMARIES, summary.name());
+    summary
+}

@@ -1,0 +1,115 @@
+//! How numbers are spread: counts between limits that grow by a tenth.
+
+use super::real::Real;
+use super::scalar_tag;
+use graph::Output;
+use io::event::{Histogram, SummaryData, SummaryValue, write_summary};
+use op::shapes::scalar;
+use op::{Kernel, Op, Setup, binary};
+use status::{Result, invalid};
+use std::sync::OnceLock;
+use tensor::{Bytes, Tensor};
+
+pub(crate) const OPS: &[Op] = rows! {
+    "HistogramSummary(tag: string, values: T) -> summary: string; T: realnumbertype = float", scalar,
+        histogram_kernel;
+};
+
+/// A summary of how many values there are of each size.
+pub fn histogram_summary(tag: &Output, values: &Output) -> Output {
+    values.scope().op("HistogramSummary").input(tag).input(values).output()
+}
+
+fn histogram_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let node = setup.name();
+    let complaints = [format!("Nan in summary histogram for: {node}"), format!("Infinity in Histogram for: {node}")];
+    for_reals!(setup, setup.dtype("T")?, T => {
+        Ok(binary(move |_, tag, values| {
+            let tag = scalar_tag(&tag, "tags must be scalar")?;
+            Ok(Tensor::string(message(tag, &complaints, values.values::<T>()?)?))
+        }))
+    })
+}
+
+/// A Summary message of a histogram; `complaints` are about a number that is none, and one that is infinite.
+pub(super) fn message<T: Real>(tag: String, complaints: &[String; 2], values: &[T]) -> Result<Bytes> {
+    let data = SummaryData::Histogram(histogram(complaints, values)?);
+    write_summary(&[SummaryValue { tag, data, ..SummaryValue::default() }])
+}
+
+/// The histogram of finite numbers. Sums are taken in order, so that they are TensorFlow's to the last bit.
+fn histogram<T: Real>(complaints: &[String; 2], values: &[T]) -> Result<Histogram> {
+    let Buckets { limits, first } = buckets();
+    let mut counts = vec![0u64; limits.len()];
+    let (mut min, mut max, mut sum, mut sum_squares) = (f64::MAX, f64::MIN, 0.0, 0.0);
+    for value in values.iter().map(|value| value.wide()) {
+        if !value.is_finite() {
+            return Err(invalid!("{}", complaints[usize::from(!value.is_nan())]));
+        }
+        let mut bucket = usize::from(first[key(value)]);
+        while bucket + 1 < limits.len() && limits[bucket] <= value {
+            bucket += 1;
+        }
+        counts[bucket] += 1;
+        // Of two zeros the first stays, whatever its sign.
+        min = if value < min { value } else { min };
+        max = if value > max { value } else { max };
+        sum += value;
+        sum_squares += value * value;
+    }
+    let (bucket_limit, bucket) = joined(limits, &counts);
+    Ok(Histogram { min, max, num: values.len() as f64, sum, sum_squares, bucket_limit, bucket })
+}
+
+/// Limits and counts in which neighbouring empty buckets are one.
+fn joined(limits: &[f64], counts: &[u64]) -> (Vec<f64>, Vec<f64>) {
+    let (mut kept_limits, mut kept) = (Vec::new(), Vec::<f64>::new());
+    for (&limit, &count) in limits.iter().zip(counts) {
+        match kept_limits.last_mut() {
+            Some(last) if count == 0 && kept.last() == Some(&0.0) => *last = limit,
+            _ => {
+                kept_limits.push(limit);
+                kept.push(count as f64);
+            }
+        }
+    }
+    (kept_limits, kept)
+}
+
+/// Where the buckets end, and how to find one quickly.
+struct Buckets {
+    /// Upper ends, rising; a number that equals one belongs to the next bucket.
+    limits: Vec<f64>,
+    /// By `key`: the bucket of the least number that has it.
+    first: Vec<u16>,
+}
+
+/// Low bits of a double that do not count in a key: what is left is the sign, the exponent and an eighth of an octave,
+/// in which there are at most two limits.
+const DROPPED: u32 = 49;
+
+fn key(value: f64) -> usize {
+    (value.to_bits() >> DROPPED) as usize
+}
+
+fn buckets() -> &'static Buckets {
+    static BUCKETS: OnceLock<Buckets> = OnceLock::new();
+    BUCKETS.get_or_init(|| {
+        let limits = limits();
+        let first = (0..1u64 << (64 - DROPPED)).map(|key| {
+            let bits = key << DROPPED;
+            // The larger the bits of a negative number, the less it is.
+            let least = f64::from_bits(if bits >> 63 == 1 { bits | ((1 << DROPPED) - 1) } else { bits });
+            limits.partition_point(|&limit| limit <= least).min(limits.len() - 1) as u16
+        });
+        Buckets { first: first.collect(), limits }
+    })
+}
+
+fn limits() -> Vec<f64> {
+    let rising = std::iter::successors(Some(1.0e-12), |limit| Some(limit * 1.1));
+    let mut positive: Vec<f64> = rising.take_while(|&limit| limit < 1.0e20).collect();
+    positive.push(f64::MAX);
+    let negative = positive.iter().rev().map(|limit| -limit);
+    negative.chain([0.0]).chain(positive.iter().copied()).collect()
+}

@@ -1,0 +1,222 @@
+//! Event files that a program writes while it trains.
+
+use graph::{AttrList, AttrValue, Graph, GraphDef, Node};
+use io::event::{Event, EventWhat, SessionLog, host_name, summary_event, without_known_metadata};
+use io::saved_model::{Collection, MetaGraph};
+use io::{EventWriter, FileSystems};
+use parking_lot::Mutex;
+use session::RunMetadata;
+use status::{Result, failed_precondition, internal, invalid};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime};
+use tensor::Bytes;
+
+/// Writes events to a file in a folder, for TensorBoard and whoever else reads such files.
+///
+/// A thread of its own does the writing: a slow disk does not slow down training until the queue is full. The thread
+/// ends with `close`, or when the writer is dropped.
+pub struct FileWriter {
+    path: String,
+    thread: Mutex<Option<(SyncSender<Work>, JoinHandle<Result<()>>)>>,
+    known: Mutex<Known>,
+}
+
+/// What readers have been told already.
+#[derive(Default)]
+struct Known {
+    tags: HashSet<String>,
+    run_tags: HashSet<String>,
+}
+
+/// How events wait for being written.
+#[derive(Clone, Debug)]
+pub struct FileWriterOptions {
+    /// How many events may wait for the thread.
+    pub max_queue: usize,
+    /// After which time readers see what was written.
+    pub flush_every: Duration,
+    /// The end of the file's name.
+    pub suffix: String,
+}
+
+impl Default for FileWriterOptions {
+    fn default() -> FileWriterOptions {
+        FileWriterOptions { max_queue: 10, flush_every: Duration::from_secs(120), suffix: String::new() }
+    }
+}
+
+/// What the thread is asked to do.
+enum Work {
+    Write(Bytes),
+    Flush(SyncSender<Result<()>>),
+}
+
+impl FileWriter {
+    /// Begins an event file in a folder of the local disk.
+    pub fn new(folder: &str) -> Result<FileWriter> {
+        FileWriter::create(&FileSystems::local(), folder, FileWriterOptions::default())
+    }
+
+    /// Begins an event file in a folder of any file system.
+    pub fn create(systems: &FileSystems, folder: &str, options: FileWriterOptions) -> Result<FileWriter> {
+        let file = EventWriter::create(systems, folder, now(), &host_name(), &options.suffix)?;
+        let path = file.path().to_string();
+        let (sender, work) = sync_channel(options.max_queue.max(1));
+        let name = "flowgrid-events".to_string();
+        let thread = thread::Builder::new().name(name).spawn(move || write(file, &work, options.flush_every));
+        let thread = thread.map_err(|error| internal!("no thread for writing events: {error}"))?;
+        Ok(FileWriter { path, thread: Mutex::new(Some((sender, thread))), known: Mutex::default() })
+    }
+
+    /// The name of the file.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Adds a Summary message, which summary ops give. How to show a tag is written once.
+    pub fn add_summary(&self, summary: impl Into<Bytes>, step: i64) -> Result<()> {
+        let summary = without_known_metadata(summary.into(), &mut self.known.lock().tags)?;
+        self.send(summary_event(now(), step, &summary))
+    }
+
+    /// Adds an event of any kind.
+    pub fn add_event(&self, event: &Event) -> Result<()> {
+        self.send(event.to_message()?)
+    }
+
+    /// Adds a graph: its nodes with their devices and shapes, and what belongs to it.
+    pub fn add_graph(&self, graph: &Graph) -> Result<()> {
+        let bytes: Bytes = graph::wire::write_graph(&with_shapes(graph)?).into();
+        self.add_what(0, EventWhat::Graph(bytes.clone()))?;
+        let collections = collections(graph);
+        self.add_meta_graph(&MetaGraph { graph: bytes, collections, ..MetaGraph::default() }, 0)
+    }
+
+    /// Adds a graph as it is described, for example one of those that a step was cut into.
+    pub fn add_graph_def(&self, graph: &GraphDef, step: i64) -> Result<()> {
+        self.add_what(step, EventWhat::Graph(graph::wire::write_graph(graph).into()))
+    }
+
+    /// Adds a graph with what belongs to it.
+    pub fn add_meta_graph(&self, graph: &MetaGraph, step: i64) -> Result<()> {
+        self.add_what(step, EventWhat::MetaGraph(graph.to_bytes()?))
+    }
+
+    /// Adds what a step told about itself, under a tag that was not used before.
+    pub fn add_run_metadata(&self, metadata: &RunMetadata, tag: &str, step: i64) -> Result<()> {
+        if !self.known.lock().run_tags.insert(tag.to_string()) {
+            return Err(invalid!("The provided tag was already used for this event type"));
+        }
+        self.add_what(step, EventWhat::RunMetadata(tag.to_string(), session::run_metadata_message(metadata)))
+    }
+
+    /// Adds that a session began, ended or wrote a checkpoint.
+    pub fn add_session_log(&self, log: SessionLog, step: i64) -> Result<()> {
+        self.add_what(step, EventWhat::Session(log))
+    }
+
+    fn add_what(&self, step: i64, what: EventWhat) -> Result<()> {
+        self.add_event(&Event { wall_time: now(), step, what, writer: None })
+    }
+
+    /// Waits until readers can see everything that was added.
+    pub fn flush(&self) -> Result<()> {
+        let (tell, told) = sync_channel(1);
+        self.ask(Work::Flush(tell))?;
+        told.recv().unwrap_or_else(|_| self.close())
+    }
+
+    /// Completes the file, and says whether all of it was written. A second time does nothing.
+    pub fn close(&self) -> Result<()> {
+        let Some((sender, thread)) = self.thread.lock().take() else { return Ok(()) };
+        drop(sender);
+        thread.join().unwrap_or_else(|_| Err(internal!("the thread that writes events panicked")))
+    }
+
+    fn send(&self, message: Bytes) -> Result<()> {
+        self.ask(Work::Write(message))
+    }
+
+    fn ask(&self, work: Work) -> Result<()> {
+        let sender = self.thread.lock().as_ref().map(|(sender, _)| sender.clone());
+        let sender = sender.ok_or_else(|| failed_precondition!("Attempting to use a closed FileWriter"))?;
+        // The thread ends early only with an error, and then has it to tell.
+        sender.send(work).or_else(|_| self.close().and(Err(internal!("the thread that writes events ended"))))
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        // Whoever wants to know whether all was written closes the writer.
+        let _ = self.close();
+    }
+}
+
+/// Writes what comes until nobody can send any more.
+fn write(mut file: EventWriter, work: &Receiver<Work>, flush_every: Duration) -> Result<()> {
+    // Since when there is something that readers cannot see yet.
+    let mut unseen: Option<Instant> = None;
+    loop {
+        let patience = unseen.map_or(flush_every, |since| flush_every.saturating_sub(since.elapsed()));
+        match work.recv_timeout(patience) {
+            Ok(Work::Write(message)) => {
+                file.write_message(&message)?;
+                unseen.get_or_insert_with(Instant::now);
+            }
+            Ok(Work::Flush(tell)) => {
+                let result = file.flush();
+                let _ = tell.send(result.clone()); // whoever asked may have stopped waiting
+                result?;
+                unseen = None;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return file.close(),
+        }
+        if unseen.is_some_and(|since| since.elapsed() >= flush_every) {
+            file.flush()?;
+            unseen = None;
+        }
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |elapsed| elapsed.as_micros() as f64 / 1.0e6)
+}
+
+/// A graph whose nodes say what is known of the shapes of their outputs, as viewers want them.
+fn with_shapes(graph: &Graph) -> Result<GraphDef> {
+    let (mut def, root) = (graph.to_def()?, graph.root());
+    for node in &mut def.nodes {
+        let outputs = Node::find(&root, &node.name).map_or(Vec::new(), |node| node.outputs());
+        if !outputs.is_empty() {
+            let shapes = outputs.iter().map(|output| output.shape()).collect();
+            let list = AttrValue::List(AttrList { shapes, ..AttrList::default() });
+            Arc::make_mut(node).attrs.insert("_output_shapes".to_string(), list);
+        }
+    }
+    Ok(def)
+}
+
+/// The collections of a graph whose values are names of nodes or bytes.
+fn collections(graph: &Graph) -> BTreeMap<String, Collection> {
+    let bytes = |value: AttrValue| match value {
+        AttrValue::String(bytes) => Some(bytes),
+        _ => None,
+    };
+    let root = graph.root();
+    let is_node = |name: &str| Node::find(&root, name.split(':').next().unwrap_or(name)).is_some();
+    let collection = |name: String| {
+        let values: Vec<Bytes> = graph.collection(&name).into_iter().map(bytes).collect::<Option<_>>()?;
+        let names: Option<Vec<&str>> = values.iter().map(|value| std::str::from_utf8(value).ok()).collect();
+        let collection = match names.filter(|names| names.iter().all(|name| is_node(name))) {
+            Some(names) => Collection::Nodes(names.into_iter().map(str::to_string).collect()),
+            None => Collection::Bytes(values),
+        };
+        Some((name, collection))
+    };
+    graph.collections().into_iter().filter_map(collection).collect()
+}
