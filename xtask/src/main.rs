@@ -16,7 +16,7 @@ usage: cargo xtask <task>
 
   test             run all tests: Rust, conformance cases, real TensorFlow clients and servers
   test NAME        only Rust tests whose name contains NAME
-  soak             50 faults in each kind of training, 16 clients with 1000 steps each; takes about ten minutes
+  soak             many faults in training, many clients, many kills of a ps with a journal and of savers
   python           install TensorFlow into the cache and print the path of its interpreter
   cases --update   let real TensorFlow write the expected part of all conformance cases
   cases --update F only those of the files F…

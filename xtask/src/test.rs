@@ -32,9 +32,18 @@ pub fn soak() -> Result<()> {
     crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--release", "--bin", "flowgrid"]))?;
     let mut clients = Command::new(&interpreter);
     clients.current_dir(root().join("crates/conformance/python"));
-    clients.args(["-m", "unittest", "--verbose", "faults_test", "crowd_test"]);
+    clients.args([
+        "-m",
+        "unittest",
+        "--verbose",
+        "faults_test",
+        "crowd_test",
+        "journal_test",
+        "crash_while_saving_test",
+    ]);
     clients.env("FLOWGRID_BIN", target().join("release/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
     clients.env("FAULT_ROUNDS", "50").env("CROWD_STEPS", "1000");
+    clients.env("JOURNAL_KILLS", "20").env("SAVE_KILLS", "50");
     crate::run(&mut clients)
 }
 

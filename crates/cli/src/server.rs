@@ -4,6 +4,7 @@ use crate::cluster_args::ClusterArgs;
 use crate::stop;
 use anyhow::Result;
 use session::{Server, ServerOptions};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Flags of `flowgrid server`.
@@ -35,6 +36,10 @@ pub struct Args {
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
     peer_timeout: f64,
 
+    /// Keep the variables of this task in files there: killed and started again, it has them as they were.
+    #[arg(long, value_name = "DIR")]
+    journal: Option<PathBuf>,
+
     /// Stop also when standard input ends: with whoever started this task.
     #[arg(long)]
     stop_with_stdin: bool,
@@ -47,6 +52,7 @@ pub fn run(args: Args) -> Result<()> {
         devices: args.cpu_devices,
         inter_op_threads: args.inter_op_parallelism_threads,
         intra_op_threads: args.intra_op_parallelism_threads,
+        journal: args.journal,
         patience: Duration::from_secs_f64(args.peer_timeout),
         ..ServerOptions::new(cluster, task.clone())
     })?;

@@ -7,6 +7,7 @@ mod crc;
 pub mod event;
 pub mod example;
 pub mod fs;
+pub mod journal;
 mod ordered;
 mod record;
 pub mod saved_model;

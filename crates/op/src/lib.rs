@@ -6,6 +6,7 @@ mod ctx;
 mod function;
 mod grad;
 mod home;
+mod keeper;
 mod kernel;
 mod registry;
 mod rendezvous;
@@ -19,6 +20,7 @@ pub use ctx::{Ctx, StepEnv};
 pub use function::{Callable, Functions};
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};
+pub use keeper::{Keeper, VariableKey};
 pub use kernel::{
     Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, unary,
 };
@@ -26,6 +28,6 @@ pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
 pub use resources::Resources;
 pub use setup::Setup;
-pub use variable::Variable;
+pub use variable::{Locked, Variable};
 
 pub use graph::ShapeQuery;

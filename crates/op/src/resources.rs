@@ -1,17 +1,19 @@
 //! Named state of a device: variables, queues, tables, by container, type and name.
 
+use crate::{Keeper, Variable, VariableKey};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use status::{Error, Result, already_exists, not_found};
 use std::any::{Any, TypeId};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Resources of one device. They outlive sessions, and end with their container.
 pub struct Resources {
     default_container: String,
     found: RwLock<FxHashMap<String, Container>>,
     unique: AtomicU64,
+    keeper: OnceLock<Arc<dyn Keeper>>,
 }
 
 type Container = FxHashMap<TypeId, Names>;
@@ -24,7 +26,38 @@ impl Resources {
             default_container: default_container.to_string(),
             found: RwLock::default(),
             unique: AtomicU64::new(0),
+            keeper: OnceLock::new(),
         }
+    }
+
+    /// From now on the variables here are kept, and those that were kept before are here again. To be called before any
+    /// is made.
+    pub fn keep_variables(&self, keeper: Arc<dyn Keeper>) -> Result<()> {
+        for (key, value) in keeper.orphans() {
+            if !key.reference {
+                let variable = Arc::new(Variable::new(&key.name, value.dtype()));
+                self.create(&key.container, &key.name, variable.clone())?;
+                if variable.keep(key.clone(), keeper.clone()) {
+                    keeper.adopt(&key, &variable);
+                }
+            }
+        }
+        let _ = self.keeper.set(keeper);
+        Ok(())
+    }
+
+    /// Lets a variable's changes be kept, if those of this device are. To be called before it is changed.
+    pub fn adopt(&self, reference: bool, container: &str, name: &str, variable: &Arc<Variable>) {
+        let Some(keeper) = self.keeper.get() else { return };
+        let key = VariableKey { reference, container: self.container(container).to_string(), name: name.to_string() };
+        if variable.keep(key.clone(), keeper.clone()) {
+            keeper.adopt(&key, variable);
+        }
+    }
+
+    /// Why changes of variables cannot be kept, if they should be and cannot.
+    pub fn keeping_failed(&self) -> Option<Error> {
+        self.keeper.get()?.failure()
     }
 
     /// The container that `name` means: itself, or the default if it is empty.
@@ -94,8 +127,11 @@ impl Resources {
     }
 
     fn take<T: Any>(&self, container: &str, name: &str) -> Option<Arc<dyn Any + Send + Sync>> {
-        let mut found = self.found.write();
-        found.get_mut(self.container(container))?.get_mut(&TypeId::of::<T>())?.remove(name)
+        let taken = {
+            let mut found = self.found.write();
+            found.get_mut(self.container(container))?.get_mut(&TypeId::of::<T>())?.remove(name)
+        };
+        taken.inspect(lose)
     }
 
     /// Forgets the resources of this name, whatever their type; false if there was none.
@@ -105,6 +141,7 @@ impl Resources {
             let Some(types) = found.get_mut(self.container(container)) else { return false };
             types.values_mut().filter_map(|names| names.remove(name)).collect()
         };
+        removed.iter().for_each(lose);
         !removed.is_empty() // dropped outside the lock: a resource may hold others
     }
 
@@ -116,10 +153,20 @@ impl Resources {
     /// Forgets everything in a container.
     pub fn clear(&self, container: &str) {
         let _removed = self.found.write().remove(self.container(container));
+        if let Some(keeper) = self.keeper.get() {
+            keeper.forget(self.container(container));
+        }
     }
 
     /// A name for a private resource of a node: `_<number>_<node>`.
     pub fn unique_name(&self, node: &str) -> String {
         format!("_{}_{node}", self.unique.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A resource is no longer to be found.
+fn lose(resource: &Arc<dyn Any + Send + Sync>) {
+    if let Some(variable) = resource.downcast_ref::<Variable>() {
+        variable.lose();
     }
 }

@@ -1,18 +1,27 @@
 //! A variable: a tensor that lives longer than a step.
 
-use crate::Resource;
+use crate::{Keeper, Resource, VariableKey};
 use parking_lot::{Mutex, MutexGuard};
 use status::{Result, failed_precondition};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, OnceLock};
 use tensor::{DType, Shape, Tensor};
 
 /// A variable of either kind. Reading shares the tensor; whoever updates it afterwards writes to a copy
 /// while readers remain, so every read is a consistent snapshot.
-#[derive(Debug)]
 pub struct Variable {
     name: String,
     dtype: DType,
     shape: Shape,
     value: Mutex<Option<Tensor>>,
+    kept: OnceLock<(VariableKey, Arc<dyn Keeper>)>,
+}
+
+impl fmt::Debug for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Variable({}, {})", self.name, self.dtype)
+    }
 }
 
 impl Resource for Variable {
@@ -22,7 +31,13 @@ impl Resource for Variable {
 impl Variable {
     /// A variable without a value.
     pub fn new(name: &str, dtype: DType) -> Variable {
-        Variable { name: name.to_string(), dtype, shape: Shape::scalar(), value: Mutex::new(None) }
+        Variable {
+            name: name.to_string(),
+            dtype,
+            shape: Shape::scalar(),
+            value: Mutex::new(None),
+            kept: OnceLock::new(),
+        }
     }
 
     /// The same variable, made for values of this shape.
@@ -58,24 +73,104 @@ impl Variable {
 
     /// Replaces the value.
     pub fn assign(&self, tensor: Tensor) {
-        let _old = self.value.lock().replace(tensor);
+        let _old = self.lock().replace(tensor);
     }
 
     /// Exclusive access to the value, which may be none.
-    pub fn lock(&self) -> MutexGuard<'_, Option<Tensor>> {
-        self.value.lock()
+    pub fn lock(&self) -> Locked<'_> {
+        Locked { variable: self, value: self.value.lock(), change: Change::None }
     }
 
     /// Changes the value in place; an error if there is none yet.
     pub fn update<R>(&self, change: impl FnOnce(&mut Tensor) -> Result<R>) -> Result<R> {
-        match self.value.lock().as_mut() {
+        match self.lock().as_mut() {
             Some(tensor) => change(tensor),
             None => Err(self.uninitialized()),
         }
     }
 
+    /// As `update`, of some rows alone: `change` says which.
+    pub fn update_rows(&self, change: impl FnOnce(&mut Tensor) -> Result<Vec<usize>>) -> Result<()> {
+        let mut locked = self.lock();
+        let Some(tensor) = locked.as_mut() else { return Err(self.uninitialized()) };
+        let rows = change(tensor)?;
+        locked.only_rows(&rows);
+        Ok(())
+    }
+
+    /// From now on a keeper is told of changes; false if one is already.
+    pub(crate) fn keep(&self, key: VariableKey, keeper: Arc<dyn Keeper>) -> bool {
+        self.kept.set((key, keeper)).is_ok()
+    }
+
+    /// The variable is no longer to be found, and has no value for the keeper.
+    pub(crate) fn lose(&self) {
+        if let Some((key, keeper)) = self.kept.get() {
+            let _locked = self.value.lock();
+            keeper.note(key, None, None);
+        }
+    }
+
+    /// The value that was kept from an earlier life, unless there is one already.
+    pub fn recall(&self, value: Tensor) {
+        self.value.lock().get_or_insert(value);
+    }
+
+    /// Calls `visit` with the value as it is, while nobody can change it.
+    pub fn visit<R>(&self, visit: impl FnOnce(Option<&Tensor>) -> R) -> R {
+        visit(self.value.lock().as_ref())
+    }
+
     /// The error for a variable that is used before it has a value; session managers look for the word.
     pub fn uninitialized(&self) -> status::Error {
         failed_precondition!("Attempting to use uninitialized value {}", self.name)
+    }
+}
+
+/// The value of a variable, held by one who may change it. The keeper hears of changes when it is let go.
+pub struct Locked<'a> {
+    variable: &'a Variable,
+    value: MutexGuard<'a, Option<Tensor>>,
+    change: Change,
+}
+
+enum Change {
+    None,
+    Rows(Vec<usize>),
+    All,
+}
+
+impl Locked<'_> {
+    /// Of all that was changed so far, only these rows are different.
+    pub fn only_rows(&mut self, rows: &[usize]) {
+        if self.variable.kept.get().is_some() {
+            self.change = Change::Rows(rows.to_vec());
+        }
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Option<Tensor>;
+
+    fn deref(&self) -> &Option<Tensor> {
+        &self.value
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Option<Tensor> {
+        self.change = Change::All;
+        &mut self.value
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let Some((key, keeper)) = self.variable.kept.get() else { return };
+        match &self.change {
+            Change::None => {}
+            Change::Rows(rows) => keeper.note(key, self.value.as_ref(), Some(rows)),
+            Change::All => keeper.note(key, self.value.as_ref(), None),
+        }
     }
 }

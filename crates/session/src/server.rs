@@ -2,8 +2,11 @@
 
 use cluster::{ClusterSpec, Master, Task, Worker, WorkerOptions};
 use grpc::{GrpcPeers, Serving};
+use op::Keeper;
+use ops::state::journal::JournalKeeper;
 use status::{Result, internal, invalid, unavailable};
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -23,6 +26,8 @@ pub struct ServerOptions {
     pub intra_op_threads: usize,
     /// After this long without a sign of life another task is taken for dead.
     pub patience: Duration,
+    /// Where the variables of this task are kept, so that it finds them when it is started again.
+    pub journal: Option<PathBuf>,
 }
 
 /// A running server: one task of a cluster. Dropping it stops it.
@@ -40,7 +45,7 @@ impl ServerOptions {
     /// A task of a cluster, with one device and as many threads as there are processors.
     pub fn new(cluster: ClusterSpec, task: Task) -> ServerOptions {
         let patience = Duration::from_secs(5);
-        ServerOptions { cluster, task, devices: 1, inter_op_threads: 0, intra_op_threads: 0, patience }
+        ServerOptions { cluster, task, devices: 1, inter_op_threads: 0, intra_op_threads: 0, patience, journal: None }
     }
 }
 
@@ -74,6 +79,9 @@ impl Server {
             peers: Arc::new(GrpcPeers::new(runtime.handle().clone()).with_patience(options.patience)),
             differentiate: Some(crate::differentiate()),
         });
+        if let Some(folder) = &options.journal {
+            worker.keep_variables(keepers(folder, worker.device_count())?)?;
+        }
         let master = Master::new(worker);
         let serving = runtime.block_on(grpc::serve(master.clone(), listener))?;
         let host = address.rsplit_once(':').map_or("localhost", |(host, _)| host);
@@ -99,6 +107,18 @@ impl Server {
             }
         });
     }
+}
+
+/// A journal for each device.
+fn keepers(folder: &Path, devices: usize) -> Result<Vec<Arc<dyn Keeper>>> {
+    let keeper = |device: usize| -> Result<Arc<dyn Keeper>> {
+        let folder = folder.join(format!("cpu-{device}"));
+        let keeper = JournalKeeper::open(&folder)?;
+        let (variables, bytes) = keeper.held();
+        tracing::info!("journal {}: {variables} variables, {bytes} bytes", folder.display());
+        Ok(Arc::new(keeper))
+    };
+    (0..devices).map(keeper).collect()
 }
 
 fn no_task(options: &ServerOptions) -> status::Error {

@@ -6,6 +6,9 @@
 
 use crate::Element;
 use bytes::Bytes;
+#[cfg(target_os = "linux")]
+use rustix::mm::{Advice, madvise};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
@@ -198,9 +201,23 @@ impl Block {
             return None;
         }
         let layout = Layout::from_size_align(size_class(len), ALIGN).ok()?;
-        // SAFETY: the layout's size is not zero, since blocks are longer than INLINE.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let start = match layout.size() >= MAPPED {
+            true => map(layout.size())?,
+            // SAFETY: the layout's size is not zero, since blocks are longer than INLINE.
+            false => NonNull::new(unsafe { alloc_zeroed(layout) })?,
+        };
         Some(Block { start, layout, len })
+    }
+
+    /// Gives the memory back, not to the list of recycled blocks.
+    fn free(self) {
+        let block = std::mem::ManuallyDrop::new(self);
+        match block.layout.size() >= MAPPED {
+            // SAFETY: `map` gave so many bytes there, and this was their only owner. A failure would leak them.
+            true => drop(unsafe { munmap(block.start.as_ptr().cast(), block.layout.size()) }),
+            // SAFETY: allocated with this layout, and this was the only owner.
+            false => unsafe { dealloc(block.start.as_ptr(), block.layout) },
+        }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -222,11 +239,24 @@ impl Drop for Block {
             Err(_) => Some(twin),
         };
         if let Some(block) = spare {
-            let block = std::mem::ManuallyDrop::new(block);
-            // SAFETY: allocated with this layout, and no other owner: `self` is being dropped.
-            unsafe { dealloc(block.start.as_ptr(), block.layout) };
+            block.free();
         }
     }
+}
+
+/// Blocks from this size on are whole pages of their own, large ones where the machine has them: the first touch of
+/// 256 MB is 128 faults then, not 65,536.
+const MAPPED: usize = 4 << 20;
+
+/// Fresh pages, all zero.
+fn map(size: usize) -> Option<NonNull<u8>> {
+    let (access, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+    // SAFETY: a new mapping at a place the system chooses touches no memory that is in use.
+    let start = unsafe { mmap_anonymous(std::ptr::null_mut(), size, access, private) }.ok()?;
+    #[cfg(target_os = "linux")]
+    // SAFETY: advice about the mapping just made; it changes no byte, and without it pages are small.
+    let _ = unsafe { madvise(start, size, Advice::LinuxHugepage) };
+    NonNull::new(start.cast())
 }
 
 /// Freed blocks kept for the next result of their size, since fresh pages cost as much as the kernel
@@ -265,10 +295,9 @@ impl Recycled {
             return Some(block);
         }
         while self.bytes + size > RECYCLE_BYTES || self.blocks.len() == RECYCLE_BLOCKS {
-            let oldest = std::mem::ManuallyDrop::new(self.blocks.remove(0));
+            let oldest = self.blocks.remove(0);
             self.bytes -= oldest.layout.size();
-            // SAFETY: allocated with this layout, and the list was its only owner.
-            unsafe { dealloc(oldest.start.as_ptr(), oldest.layout) };
+            oldest.free();
         }
         self.bytes += size;
         self.blocks.push(block);

@@ -12,7 +12,7 @@ use crate::api::{
 use crate::{ClusterSpec, RecvTensor, Task, ids};
 use exec::Threads;
 use math::Pool;
-use op::{Registry, Resources};
+use op::{Keeper, Registry, Resources};
 use parking_lot::{Mutex, RwLock};
 use recv::Steps;
 use rustc_hash::FxHashMap;
@@ -91,6 +91,22 @@ impl Worker {
             transfers: Transfers::default(),
             links: Mutex::default(),
         })
+    }
+
+    /// From now on keepers hold the variables of the devices, one each; what they hold is there again. To be called
+    /// before the first step.
+    pub fn keep_variables(&self, keepers: Vec<Arc<dyn Keeper>>) -> Result<()> {
+        self.devices.iter().zip(keepers).try_for_each(|(device, keeper)| device.resources.keep_variables(keeper))
+    }
+
+    /// How many CPU devices it has.
+    pub fn device_count(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// An error if what steps do should be kept and cannot.
+    pub(crate) fn check_keeping(&self) -> Result<()> {
+        self.devices.iter().find_map(|device| device.resources.keeping_failed()).map_or(Ok(()), Err)
     }
 
     /// Which task this is.

@@ -40,6 +40,7 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
     let guard = CancelOnDrop(Some(cancel.clone()));
     start(&worker, &session, &registered, &request, local.clone(), cancel, stats.clone()).await?;
     guard.disarm();
+    worker.check_keeping()?;
     let mut answer = RunGraphAnswer::default();
     for key in request.recv {
         let tensor = take(&local, &key)?;

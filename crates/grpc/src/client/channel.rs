@@ -6,15 +6,7 @@ use status::{Result, invalid};
 use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
 
-/// Time to connect, for calls that set no limit of their own.
-const CONNECT: Duration = Duration::from_secs(20);
-
-/// A connection to a master: made at its first use and again when it breaks.
-pub(crate) fn connect(address: &str) -> Result<Channel> {
-    Ok(endpoint(address)?.connect_timeout(CONNECT).tcp_nodelay(true).connect_lazy())
-}
-
-/// The same to a worker: what is sent and not acknowledged for as long as `patience` breaks it.
+/// A connection to a task, made at its first use: what is sent and not acknowledged for as long as `patience` breaks it.
 pub(crate) fn connect_watched(address: &str, patience: Duration) -> Result<Channel> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);

@@ -22,6 +22,7 @@ pub(crate) type Dial = Box<dyn Fn() -> Result<Channel> + Send + Sync>;
 pub(crate) struct Link {
     pub task: String,
     pub address: String,
+    service: &'static str,
     /// After this long without a sign of life the task is taken for dead.
     patience: Duration,
     dial: Dial,
@@ -50,7 +51,12 @@ impl Line {
 
 impl Link {
     pub fn new(task: String, address: String, patience: Duration, dial: Dial) -> Link {
-        Link { task, address, patience, dial, line: Mutex::new(None) }
+        Link { task, address, service: "WorkerService", patience, dial, line: Mutex::new(None) }
+    }
+
+    /// The same for calls of another service.
+    pub fn of_service(self, service: &'static str) -> Link {
+        Link { service, ..self }
     }
 
     /// Calls the task, and fails when it stops answering.
@@ -121,8 +127,9 @@ impl Link {
     fn silent(&self, why: &str, method: &str) -> Error {
         unavailable!(
             "Task {task} at {} does not answer: {why}\nAdditional GRPC error information from remote target {task} \
-             while calling /tensorflow.WorkerService/{method}:\n:{why}",
+             while calling /tensorflow.{}/{method}:\n:{why}",
             self.address,
+            self.service,
             task = self.task
         )
     }

@@ -1,6 +1,7 @@
 //! A master that a session of ours talks to.
 
 use crate::client::channel;
+use crate::client::link::{Line, Link};
 use crate::server::MAX_MESSAGE;
 use crate::wire;
 use cluster::{CallableOptions, DeviceAttributes, RunMetadata, RunStep, RunStepAnswer, SessionConfig};
@@ -8,23 +9,34 @@ use graph::GraphDef;
 use proto::tensorflow as pb;
 use proto::tensorflow::master_service_client::MasterServiceClient;
 use status::Result;
+use std::sync::Arc;
+use std::time::Duration;
 use tensor::Tensor;
 use tonic::transport::Channel;
 
 /// A far master.
 #[derive(Clone)]
 pub struct MasterClient {
-    client: MasterServiceClient<Channel>,
-    address: String,
+    link: Arc<Link>,
+}
+
+/// How long a master may be silent while a step waits for it: it may be a busy machine with one processor.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn client(line: &Line) -> MasterServiceClient<Channel> {
+    MasterServiceClient::new(line.channel.clone())
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE)
 }
 
 impl MasterClient {
     /// A master at `host:port`; must be called inside a tokio runtime.
     pub fn connect(address: &str) -> Result<MasterClient> {
-        let client = MasterServiceClient::new(channel::connect(address)?)
-            .max_decoding_message_size(MAX_MESSAGE)
-            .max_encoding_message_size(MAX_MESSAGE);
-        Ok(MasterClient { client, address: address.to_string() })
+        let to = address.to_string();
+        let dial = Box::new(move || channel::connect_watched(&to, PATIENCE));
+        dial()?; // a bad address shows here, not in the middle of a step
+        let link = Link::new("master".to_string(), address.to_string(), PATIENCE, dial).of_service("MasterService");
+        Ok(MasterClient { link: Arc::new(link) })
     }
 
     /// Opens a session; gives its handle and the version of its graph.
@@ -32,9 +44,13 @@ impl MasterClient {
         let request = pb::CreateSessionRequest {
             graph_def: Some(graph::wire::encode_graph(graph)),
             config: Some(wire::encode_session_config(config)),
-            target: format!("grpc://{}", self.address),
+            target: format!("grpc://{}", self.link.address),
         };
-        let answer = self.client.clone().create_session(request).await.map_err(wire::error)?.into_inner();
+        let answer = self
+            .link
+            .call("CreateSession", async |line| client(&line).create_session(request).await)
+            .await?
+            .into_inner();
         Ok((answer.session_handle, answer.graph_version))
     }
 
@@ -45,7 +61,7 @@ impl MasterClient {
             graph_def: Some(graph::wire::encode_graph(graph)),
             current_graph_version: version,
         };
-        let answer = self.client.clone().extend_session(request).await.map_err(wire::error)?;
+        let answer = self.link.call("ExtendSession", async |line| client(&line).extend_session(request).await).await?;
         Ok(answer.into_inner().new_graph_version)
     }
 
@@ -56,7 +72,7 @@ impl MasterClient {
         if let Some(timeout) = timeout {
             request.set_timeout(timeout);
         }
-        let answer = self.client.clone().run_step(request).await.map_err(wire::error)?;
+        let answer = self.link.call("RunStep", async |line| client(&line).run_step(request).await).await?;
         wire::decode_run_step_answer(answer.into_inner())
     }
 
@@ -75,7 +91,8 @@ impl MasterClient {
             target: targets,
             request_id: 0,
         };
-        let answer = self.client.clone().partial_run_setup(request).await.map_err(wire::error)?;
+        let answer =
+            self.link.call("PartialRunSetup", async |line| client(&line).partial_run_setup(request).await).await?;
         Ok(answer.into_inner().partial_run_handle)
     }
 
@@ -86,7 +103,7 @@ impl MasterClient {
             options: Some(wire::encode_callable_options(options)),
             ..pb::MakeCallableRequest::default()
         };
-        let answer = self.client.clone().make_callable(request).await.map_err(wire::error)?;
+        let answer = self.link.call("MakeCallable", async |line| client(&line).make_callable(request).await).await?;
         Ok(answer.into_inner().handle)
     }
 
@@ -103,7 +120,8 @@ impl MasterClient {
             feed: feeds.iter().map(tensor::wire::encode_tensor).collect::<Result<_>>()?,
             ..pb::RunCallableRequest::default()
         };
-        let answer = self.client.clone().run_callable(request).await.map_err(wire::error)?.into_inner();
+        let answer =
+            self.link.call("RunCallable", async |line| client(&line).run_callable(request).await).await?.into_inner();
         let tensors = answer.fetch.into_iter().map(tensor::wire::decode_tensor).collect::<Result<_>>()?;
         Ok((tensors, wire::decode_run_metadata(answer.metadata.unwrap_or_default())?))
     }
@@ -111,25 +129,26 @@ impl MasterClient {
     /// Forgets a prepared step.
     pub async fn release_callable(&self, session: &str, handle: i64) -> Result<()> {
         let request = pb::ReleaseCallableRequest { session_handle: session.to_string(), handle };
-        self.client.clone().release_callable(request).await.map(drop).map_err(wire::error)
+        self.link.call("ReleaseCallable", async |line| client(&line).release_callable(request).await).await.map(drop)
     }
 
     /// Ends a session.
     pub async fn close_session(&self, session: &str) -> Result<()> {
         let request = pb::CloseSessionRequest { session_handle: session.to_string() };
-        self.client.clone().close_session(request).await.map(drop).map_err(wire::error)
+        self.link.call("CloseSession", async |line| client(&line).close_session(request).await).await.map(drop)
     }
 
     /// The devices of a session.
     pub async fn list_devices(&self, session: &str) -> Result<Vec<DeviceAttributes>> {
         let request = pb::ListDevicesRequest { session_handle: session.to_string() };
-        let answer = self.client.clone().list_devices(request).await.map_err(wire::error)?.into_inner();
+        let answer =
+            self.link.call("ListDevices", async |line| client(&line).list_devices(request).await).await?.into_inner();
         Ok(answer.local_device.into_iter().chain(answer.remote_device).map(wire::decode_device).collect())
     }
 
     /// Ends all sessions of the master and forgets containers.
     pub async fn reset(&self, containers: Vec<String>) -> Result<()> {
         let request = pb::ResetRequest { container: containers, device_filters: Vec::new() };
-        self.client.clone().reset(request).await.map(drop).map_err(wire::error)
+        self.link.call("Reset", async |line| client(&line).reset(request).await).await.map(drop)
     }
 }

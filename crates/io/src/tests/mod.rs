@@ -4,6 +4,7 @@ mod bundle;
 mod events;
 mod files;
 mod first_format;
+mod journal;
 mod models;
 mod python;
 mod records;

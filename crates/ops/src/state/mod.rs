@@ -5,6 +5,7 @@ use op::Op;
 pub mod assign;
 pub mod assign_variable;
 pub mod count_up_to;
+pub mod journal;
 pub mod mutex;
 pub mod read_variable;
 pub mod ref_variable;

@@ -80,6 +80,7 @@ fn variable_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(many(move |_, _| {
         let make = || Ok(Legacy(Arc::new(Variable::new(&node, dtype).of_shape(shape.clone()))));
         let variable = resources.get_or_create(&container, &name, make)?;
+        resources.adopt(true, &container, &name, &variable.0);
         if variable.0.dtype() != dtype {
             return Err(invalid!("Variable {name} holds {}, not {dtype}", variable.0.dtype()));
         }

@@ -301,13 +301,13 @@ fn scatter_kernel(setup: &Setup<'_>, type_attr: &str, update: Update) -> Result<
                 no_zeros(&updates)?;
             }
             let rows = row_numbers(&indices, params.shape()[0])?;
-            if rows.is_empty() {
-                return Ok(());
+            if !rows.is_empty() {
+                let width = params.elements() / params.shape()[0];
+                apply(ctx, params, &updates, &rows, width)?;
             }
-            let width = params.elements() / params.shape()[0];
-            apply(ctx, params, &updates, &rows, width)
+            Ok(rows)
         };
-        variable.update(scatter)?;
+        variable.update_rows(scatter)?;
         Ok(target.outputs(variable))
     }))
 }

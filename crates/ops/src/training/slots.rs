@@ -3,8 +3,7 @@
 use crate::state::target::Target;
 use graph::{OpBuilder, Output};
 use math::optimizer::{Field, Stored};
-use op::{Ctx, Gradient, Inputs, Kernel, Setup, Variable, many};
-use parking_lot::MutexGuard;
+use op::{Ctx, Gradient, Inputs, Kernel, Locked, Setup, Variable, many};
 use status::{Result, internal, invalid};
 use std::sync::Arc;
 use tensor::{DType, Element, Shape, Tensor};
@@ -72,6 +71,9 @@ pub(crate) fn apply<T: Stored + Element, const K: usize, const N: usize>(
             width: shape.get(1..).map_or(1, |dims| dims.iter().product()),
         };
         step(numbers, slots)?;
+        if let Some(rows) = &rows {
+            guards.iter_mut().flatten().for_each(|guard| guard.only_rows(rows));
+        }
         drop(guards);
         let [first, ..] = &variables[..] else { return Err(internal!("an optimizer op without a variable")) };
         Ok(target.outputs(first.clone()))
@@ -141,7 +143,7 @@ fn locking_order<const K: usize>(variables: &[Arc<Variable>; K]) -> Result<[usiz
     }
 }
 
-type Guard<'a> = MutexGuard<'a, Option<Tensor>>;
+type Guard<'a> = Locked<'a>;
 
 fn lock<const K: usize>(variables: &[Arc<Variable>; K], order: [usize; K]) -> [Option<Guard<'_>>; K] {
     let mut guards = [const { None }; K];

@@ -1,0 +1,255 @@
+//! One change of one value, as bytes.
+
+use super::Values;
+use crate::crc;
+use crate::fs::data_loss;
+use bytes::Bytes;
+use status::{Result, invalid};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use tensor::{Buffer, DType, Shape, Tensor};
+
+/// What a value belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// One of two worlds in which names are apart.
+    pub reference: bool,
+    /// The container.
+    pub container: String,
+    /// The name in the container.
+    pub name: String,
+}
+
+/// How a value changed.
+pub enum Change<'a> {
+    /// It is this now.
+    Value(&'a Tensor),
+    /// Some rows of it are other ones; the rest is as it was.
+    Rows(&'a Tensor, &'a [usize]),
+    /// It is gone.
+    Gone,
+    /// All values of its container are gone.
+    Forgotten,
+}
+
+const VALUE: u8 = 1;
+const ROWS: u8 = 2;
+const GONE: u8 = 3;
+const FORGOTTEN: u8 = 4;
+
+/// Length and checksum before each record.
+const FRAME: usize = 16;
+
+/// A record: what is before the new bytes, and the new bytes.
+pub(super) struct Record {
+    head: Vec<u8>,
+    body: Bytes,
+}
+
+impl Record {
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        [&self.head[..], &self.body[..]].into_iter()
+    }
+
+    pub fn len(&self) -> u64 {
+        (self.head.len() + self.body.len()) as u64
+    }
+}
+
+/// The record of a change.
+pub(super) fn encode(entry: &Entry, change: &Change<'_>) -> Result<Record> {
+    let mut head = vec![0; FRAME];
+    let (kind, tensor) = match change {
+        Change::Value(tensor) => (VALUE, Some(*tensor)),
+        Change::Rows(tensor, _) => (ROWS, Some(*tensor)),
+        Change::Gone => (GONE, None),
+        Change::Forgotten => (FORGOTTEN, None),
+    };
+    head.extend([kind, u8::from(entry.reference)]);
+    put_text(&mut head, &entry.container);
+    put_text(&mut head, &entry.name);
+    let body = match (tensor, change) {
+        (Some(tensor), Change::Rows(_, rows)) if tensor.buffer().is_some() => rows_of(&mut head, tensor, rows)?,
+        (Some(tensor), _) => {
+            // Rows of strings are few; they are written as a whole value.
+            head[FRAME] = VALUE;
+            whole(&mut head, tensor)?
+        }
+        _ => Bytes::new(),
+    };
+    let sum = crc32c::crc32c_append(crc32c::crc32c(&head[FRAME..]), &body);
+    let len = (head.len() - FRAME + body.len()) as u64;
+    head[..8].copy_from_slice(&len.to_le_bytes());
+    head[8..12].copy_from_slice(&((head.len() - FRAME) as u32).to_le_bytes());
+    let sum = crc::mask(sum);
+    head[12..FRAME].copy_from_slice(&sum.to_le_bytes());
+    Ok(Record { head, body })
+}
+
+/// Type, dimensions and bytes of a value; strings as TensorFlow's message.
+fn whole(head: &mut Vec<u8>, tensor: &Tensor) -> Result<Bytes> {
+    put_number(head, tensor.dtype().number() as u64);
+    put_number(head, tensor.shape().dims().len() as u64);
+    tensor.shape().dims().iter().for_each(|&dim| put_number(head, dim as u64));
+    match tensor.buffer() {
+        Some(buffer) => Ok(buffer.to_bytes()),
+        None => tensor::wire::tensor_to_bytes(tensor),
+    }
+}
+
+fn rows_of(head: &mut Vec<u8>, tensor: &Tensor, rows: &[usize]) -> Result<Bytes> {
+    let bytes = tensor.buffer().map(Buffer::bytes).unwrap_or_default();
+    let count = tensor.shape().dims().first().copied().unwrap_or(0);
+    let width = bytes.len().checked_div(count).unwrap_or(0);
+    put_number(head, rows.len() as u64);
+    let mut body = Vec::with_capacity(rows.len() * width);
+    for &row in rows {
+        put_number(head, row as u64);
+        let part = bytes.get(row * width..(row + 1) * width).ok_or_else(|| invalid!("row {row} of {count}"))?;
+        body.extend_from_slice(part);
+    }
+    Ok(body.into())
+}
+
+fn put_number(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend(number.to_le_bytes());
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    put_number(bytes, text.len() as u64);
+    bytes.extend(text.as_bytes());
+}
+
+/// A segment that is being read.
+pub(super) struct Reading {
+    file: BufReader<File>,
+    left: u64,
+    complete: u64,
+    torn: bool,
+}
+
+impl Reading {
+    pub fn new(file: File) -> std::io::Result<Reading> {
+        let left = file.metadata()?.len();
+        Ok(Reading { file: BufReader::with_capacity(1 << 20, file), left, complete: 0, torn: false })
+    }
+
+    /// Whether the last error was about a record that breaks off, or whose bytes never arrived, at the end of the file.
+    pub fn is_torn(&self) -> bool {
+        self.torn
+    }
+
+    /// How many bytes the records before the last error have.
+    pub fn complete(&self) -> u64 {
+        self.complete
+    }
+
+    /// Applies the next change; false at the end.
+    pub fn next(&mut self, values: &mut Values) -> Result<bool> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        let frame: [u8; FRAME] = match self.take(FRAME as u64)?.try_into() {
+            Ok(frame) => frame,
+            Err(_) => return Err(data_loss("a record without a frame")),
+        };
+        let number = |range: std::ops::Range<usize>| {
+            frame[range].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
+        };
+        let (len, head, sum) = (number(0..8), number(8..12), number(12..16));
+        let record = self.take(len)?;
+        if u64::from(crc::masked(&record)) != sum || head > len {
+            self.torn = self.left == 0;
+            return Err(data_loss("a record whose checksum is wrong"));
+        }
+        apply(&record[..head as usize], &record[head as usize..], values)?;
+        self.complete += FRAME as u64 + len;
+        Ok(true)
+    }
+
+    fn take(&mut self, len: u64) -> Result<Vec<u8>> {
+        if len > self.left {
+            self.torn = true;
+            return Err(data_loss("a record that breaks off"));
+        }
+        let mut bytes = vec![0; len as usize]; // no more than the file has
+        self.file.read_exact(&mut bytes).map_err(|error| data_loss(error.to_string()))?;
+        self.left -= len;
+        Ok(bytes)
+    }
+}
+
+fn apply(head: &[u8], body: &[u8], values: &mut Values) -> Result<()> {
+    let mut fields = Fields(head);
+    let (kind, reference) = (fields.byte()?, fields.byte()? != 0);
+    let entry = Entry { reference, container: fields.text()?, name: fields.text()? };
+    match kind {
+        VALUE => {
+            let value = value(&mut fields, body)?;
+            values.insert(entry, value);
+        }
+        ROWS => {
+            let value =
+                values.get_mut(&entry).ok_or_else(|| data_loss(format!("rows of {} without it", entry.name)))?;
+            put_rows(&mut fields, body, value)?;
+        }
+        GONE => drop(values.remove(&entry)),
+        FORGOTTEN => values.retain(|other, _| other.container != entry.container),
+        other => return Err(data_loss(format!("a record of kind {other}"))),
+    }
+    Ok(())
+}
+
+fn value(fields: &mut Fields<'_>, body: &[u8]) -> Result<Tensor> {
+    let dtype = DType::from_number(fields.number()? as i32);
+    let rank = fields.number()?;
+    let dims: Vec<i64> = (0..rank).map(|_| Ok(fields.number()? as i64)).collect::<Result<_>>()?;
+    if dtype.size() == 0 {
+        return tensor::wire::tensor_from_bytes(&Bytes::copy_from_slice(body));
+    }
+    let mut tensor = Tensor::scratch_of(dtype, Shape::checked(&dims)?)?;
+    let bytes = tensor.bytes_mut()?;
+    if bytes.len() != body.len() {
+        return Err(data_loss(format!("a value of {} bytes that should have {}", body.len(), bytes.len())));
+    }
+    bytes.copy_from_slice(body);
+    Ok(tensor)
+}
+
+fn put_rows(fields: &mut Fields<'_>, body: &[u8], value: &mut Tensor) -> Result<()> {
+    let count = fields.number()? as usize;
+    let rows = value.shape().dims().first().copied().unwrap_or(0);
+    let bytes = value.bytes_mut()?;
+    let width = bytes.len().checked_div(rows).unwrap_or(0);
+    for i in 0..count {
+        let row = fields.number()? as usize;
+        let bad = || data_loss(format!("row {row} of {rows}"));
+        let source = body.get(i * width..(i + 1) * width).ok_or_else(bad)?;
+        let place = row.checked_mul(width).and_then(|start| bytes.get_mut(start..start + width)).ok_or_else(bad)?;
+        place.copy_from_slice(source);
+    }
+    Ok(())
+}
+
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len).ok_or_else(|| data_loss("a record that is too short"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        Ok(self.take(1)?[0])
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        Ok(self.take(8)?.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+    }
+
+    fn text(&mut self) -> Result<String> {
+        let len = usize::try_from(self.number()?).map_err(|_| data_loss("a name that is too long"))?;
+        Ok(String::from_utf8_lossy(self.take(len)?).into_owned())
+    }
+}

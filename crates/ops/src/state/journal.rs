@@ -1,0 +1,184 @@
+//! Variables that a killed task finds again: every change goes to a journal before others can see it.
+
+use io::journal::{Change, Entry, Journal, Values};
+use op::{Keeper, Variable, VariableKey};
+use parking_lot::{Condvar, Mutex};
+use status::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tensor::{DType, Tensor};
+
+/// How long a change may wait until it survives a power cut; that the process is killed it survives at once.
+const GROUP: Duration = Duration::from_millis(100);
+/// A journal is written anew when it has this many bytes more than the values,
+const SLACK: u64 = 256 << 20;
+/// and this many times their size.
+const TIMES: u64 = 4;
+
+/// A keeper with a journal in a folder, and the thread that looks after it.
+pub struct JournalKeeper {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    journal: Journal,
+    /// Values that wait for their variable.
+    orphans: Mutex<Values>,
+    variables: Mutex<BTreeMap<VariableKey, Weak<Variable>>>,
+    failure: Mutex<Option<Error>>,
+    ended: Mutex<bool>,
+    wake: Condvar,
+}
+
+impl JournalKeeper {
+    /// Opens the journal in a folder; what it holds waits for its variables.
+    pub fn open(folder: &Path) -> Result<JournalKeeper> {
+        let (journal, values) = Journal::open(folder)?;
+        let shared = Arc::new(Shared {
+            journal,
+            orphans: Mutex::new(values),
+            variables: Mutex::default(),
+            failure: Mutex::default(),
+            ended: Mutex::new(false),
+            wake: Condvar::new(),
+        });
+        shared.compact()?; // what was read is in one segment, and a torn end is gone
+        let carer = shared.clone();
+        let thread = thread::Builder::new().name("flowgrid-journal".to_string()).spawn(move || carer.care());
+        let thread = thread.map_err(|error| status::internal!("Cannot start a thread: {error}"))?;
+        Ok(JournalKeeper { shared, thread: Some(thread) })
+    }
+
+    /// How many values there are, and how many bytes they have.
+    pub fn held(&self) -> (usize, usize) {
+        let orphans = self.shared.orphans.lock();
+        (orphans.len(), orphans.values().map(Tensor::byte_size).sum())
+    }
+}
+
+impl Drop for JournalKeeper {
+    fn drop(&mut self) {
+        *self.shared.ended.lock() = true;
+        self.shared.wake.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // It reports what fails as a failure of the journal; there is nothing else to hear of.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn entry(key: &VariableKey) -> Entry {
+        Entry { reference: key.reference, container: key.container.clone(), name: key.name.clone() }
+    }
+
+    fn check(&self, done: Result<()>) {
+        if let Err(error) = done {
+            tracing::error!("{error}");
+            self.failure.lock().get_or_insert(error);
+        }
+    }
+
+    fn append(&self, key: &VariableKey, change: &Change<'_>) {
+        self.check(self.journal.append(&Shared::entry(key), change));
+    }
+
+    /// Lets changes reach the disk in groups, and writes the journal anew when it has grown.
+    fn care(&self) {
+        let mut ended = self.ended.lock();
+        while !*ended {
+            self.wake.wait_for(&mut ended, GROUP);
+            parking_lot::MutexGuard::unlocked(&mut ended, || {
+                self.check(self.journal.sync());
+                if self.journal.bytes() > SLACK.max(TIMES * self.size()) {
+                    self.check(self.compact());
+                }
+            });
+        }
+        drop(ended);
+        self.check(self.journal.sync());
+    }
+
+    fn live(&self) -> Vec<(VariableKey, Arc<Variable>)> {
+        let mut variables = self.variables.lock();
+        variables.retain(|_, variable| variable.strong_count() > 0);
+        variables.iter().filter_map(|(key, variable)| Some((key.clone(), variable.upgrade()?))).collect()
+    }
+
+    fn size(&self) -> u64 {
+        let live = self.live();
+        live.iter().map(|(_, variable)| variable.visit(|value| value.map_or(0, Tensor::byte_size)) as u64).sum()
+    }
+
+    /// Writes every value to a new segment, each while nobody can change it, and drops the older ones.
+    fn compact(&self) -> Result<()> {
+        let segment = self.journal.rotate()?;
+        for (entry, value) in &*self.orphans.lock() {
+            self.journal.append(entry, &Change::Value(value))?;
+        }
+        for (key, variable) in self.live() {
+            variable.visit(|value| match value {
+                Some(value) if can_keep(value) => self.journal.append(&Shared::entry(&key), &Change::Value(value)),
+                _ => Ok(()),
+            })?;
+        }
+        self.journal.drop_before(segment)
+    }
+}
+
+/// Handles and variants mean something to this process alone.
+fn can_keep(value: &Tensor) -> bool {
+    value.buffer().is_some() || value.dtype() == DType::STRING
+}
+
+impl Keeper for JournalKeeper {
+    fn adopt(&self, key: &VariableKey, variable: &Arc<Variable>) {
+        self.shared.variables.lock().insert(key.clone(), Arc::downgrade(variable));
+        let mut orphans = self.shared.orphans.lock();
+        let entry = Shared::entry(key);
+        // A variable of another type or shape is another variable that happens to have the name.
+        let fits = |value: &Tensor| {
+            value.dtype() == variable.dtype() && (!key.reference || value.shape() == variable.made_for())
+        };
+        match orphans.remove(&entry) {
+            Some(value) if fits(&value) => variable.recall(value),
+            Some(_) => self.shared.append(key, &Change::Gone),
+            None => {}
+        }
+    }
+
+    fn note(&self, key: &VariableKey, value: Option<&Tensor>, rows: Option<&[usize]>) {
+        let change = match (value, rows) {
+            (Some(value), _) if !can_keep(value) => return,
+            (Some(value), Some(rows)) => Change::Rows(value, rows),
+            (Some(value), None) => Change::Value(value),
+            (None, _) => Change::Gone,
+        };
+        self.shared.append(key, &change);
+    }
+
+    fn forget(&self, container: &str) {
+        self.shared.variables.lock().retain(|key, _| key.container != container);
+        self.shared.orphans.lock().retain(|entry, _| entry.container != container);
+        let key = VariableKey { reference: false, container: container.to_string(), name: String::new() };
+        self.shared.append(&key, &Change::Forgotten);
+    }
+
+    fn orphans(&self) -> Vec<(VariableKey, Tensor)> {
+        let orphans = self.shared.orphans.lock();
+        let key = |entry: &Entry| VariableKey {
+            reference: entry.reference,
+            container: entry.container.clone(),
+            name: entry.name.clone(),
+        };
+        orphans.iter().map(|(entry, value)| (key(entry), value.clone())).collect()
+    }
+
+    fn failure(&self) -> Option<Error> {
+        self.shared.failure.lock().clone()
+    }
+}
