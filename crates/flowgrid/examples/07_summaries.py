@@ -29,8 +29,9 @@ with tf.Session() as session:
     for step in range(20):
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE if step == 10 else tf.RunOptions.NO_TRACE)
         metadata = tf.RunMetadata()
-        _, value, report = session.run([train, loss, merged], {x: points, y: heights}, options, metadata)
+        value, report = session.run([loss, merged], {x: points, y: heights}, options, metadata)
         writer.add_summary(report, step)
+        session.run(train, {x: points, y: heights})
         if step == 10:
             writer.add_run_metadata(metadata, "step 10", step)
 writer.close()

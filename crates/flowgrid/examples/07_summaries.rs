@@ -35,11 +35,11 @@ fn main() -> Result<()> {
     let heights = [[0.0f32], [3.0], [2.0], [5.0]];
     let mut last = f32::INFINITY;
     for step in 0..20 {
-        let feeds = feeds! { &x => points, &y => heights };
         let options = RunOptions { trace: step == 10, ..RunOptions::default() };
-        let (((), value, report), metadata): (((), f32, Tensor), _) =
-            session.run_with((&train, &loss, &merged), feeds, options)?;
+        let ((value, report), metadata): ((f32, Tensor), _) =
+            session.run_with((&loss, &merged), feeds! { &x => points, &y => heights }, options)?;
         writer.add_summary(report.to_string_scalar()?, step)?;
+        session.execute(&train, feeds! { &x => points, &y => heights })?;
         if step == 10 {
             writer.add_run_metadata(&metadata, "step 10", step)?;
             std::fs::write(format!("{folder}/trace.json"), chrome_trace(&metadata)).expect("the folder is there");

@@ -55,7 +55,8 @@ impl From<pb::TensorProto> for EncodedTensor {
 
 impl From<Tensor> for EncodedTensor {
     fn from(tensor: Tensor) -> EncodedTensor {
-        EncodedTensor(encode_tensor(&tensor).unwrap_or_default())
+        // Strings one by one: TensorFlow's Python does not find them in the content of a constant.
+        EncodedTensor(encode_spelled(&tensor).unwrap_or_default())
     }
 }
 

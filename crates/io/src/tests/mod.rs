@@ -2,6 +2,7 @@
 
 mod bundle;
 mod events;
+mod examples;
 mod files;
 mod first_format;
 mod journal;

@@ -2,6 +2,7 @@
 
 mod args;
 mod names;
+mod remap;
 mod restore;
 mod save;
 mod systems;
@@ -13,4 +14,4 @@ pub use restore::restore_v2;
 pub use save::{merge_v2_checkpoints, save_v2};
 pub(crate) use systems::systems;
 
-pub(crate) const TABLES: &[&[Op]] = &[names::OPS, restore::OPS, save::OPS];
+pub(crate) const TABLES: &[&[Op]] = &[names::OPS, remap::OPS, restore::OPS, save::OPS];

@@ -35,6 +35,7 @@ mod queue_state;
 pub mod reader;
 mod reader_format;
 mod reader_state;
+pub mod record_input;
 pub mod stack;
 pub mod stage;
 mod staging;
@@ -59,6 +60,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     queue::OPS,
     queue_access::OPS,
     reader::OPS,
+    record_input::OPS,
     stack::OPS,
     stage::OPS,
     tensor_array::OPS,

@@ -1,5 +1,6 @@
 //! Tensors as the bytes of their message, and back.
 
+use crate::string::base64::encoded;
 use graph::{Output, ShapeQuery};
 use op::shapes::{scalar, unknown};
 use op::{Kernel, Op, Setup, unary};
@@ -41,12 +42,17 @@ fn parse_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         if serialized.shape().rank() != 0 {
             return Err(invalid!("Expected `serialized` to be a scalar, got shape: {}", serialized.shape()));
         }
-        let tensor = tensor_from_bytes(&serialized.to_string_scalar()?);
-        let tensor =
-            tensor.map_err(|error| invalid!("Could not parse `serialized` as TensorProto: {}", error.message))?;
+        let bytes = serialized.to_string_scalar()?;
+        let tensor = tensor_from_bytes(&bytes).map_err(|_| unreadable(&bytes))?;
         if tensor.dtype() != dtype {
             return Err(invalid!("Type mismatch between parsed tensor ({}) and dtype ({dtype})", tensor.dtype()));
         }
         Ok(tensor)
     }))
+}
+
+/// The error for bytes that are no tensor, which shows them in the usual letters of base64.
+fn unreadable(bytes: &[u8]) -> status::Error {
+    let letters = String::from_utf8_lossy(&encoded(bytes, true)).replace('-', "+").replace('_', "/");
+    invalid!("Could not parse `serialized` as TensorProto, base64: {letters}")
 }

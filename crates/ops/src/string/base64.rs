@@ -39,7 +39,7 @@ fn encode_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// Three bytes become four letters.
-fn encoded(bytes: &[u8], pad: bool) -> Bytes {
+pub(crate) fn encoded(bytes: &[u8], pad: bool) -> Bytes {
     let mut out = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));
