@@ -3,7 +3,7 @@
 use crate::cluster_args::ClusterArgs;
 use crate::stop;
 use anyhow::Result;
-use session::{Server, ServerOptions};
+use session::{Server, ServerOptions, SyncPolicy};
 use std::time::Duration;
 
 /// Flags of `flowgrid server`.
@@ -35,6 +35,12 @@ pub struct Args {
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
     peer_timeout: f64,
 
+    /// How the accumulators of synchronous training on this task count gradients. tf: as TensorFlow does, whoever
+    /// brings them. exact: one of each worker for each step. shrink: likewise, but a worker that is lost is not
+    /// waited for.
+    #[arg(long, default_value = "tf", value_name = "exact|shrink|tf")]
+    sync_policy: SyncPolicy,
+
     /// Stop also when standard input ends: with whoever started this task.
     #[arg(long)]
     stop_with_stdin: bool,
@@ -48,6 +54,7 @@ pub fn run(args: Args) -> Result<()> {
         inter_op_threads: args.inter_op_parallelism_threads,
         intra_op_threads: args.intra_op_parallelism_threads,
         patience: Duration::from_secs_f64(args.peer_timeout),
+        sync_policy: args.sync_policy,
         ..ServerOptions::new(cluster, task.clone())
     })?;
     println!("{task} ready at {}", server.target());

@@ -7,6 +7,7 @@ mod function;
 mod grad;
 mod home;
 mod kernel;
+mod member;
 mod registry;
 mod rendezvous;
 mod resources;
@@ -22,6 +23,7 @@ pub use home::{Home, Resource, handle_of};
 pub use kernel::{
     Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, unary,
 };
+pub use member::{Member, SyncPolicy};
 pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
 pub use resources::Resources;

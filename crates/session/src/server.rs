@@ -2,6 +2,7 @@
 
 use cluster::{ClusterSpec, Master, Task, Worker, WorkerOptions};
 use grpc::{GrpcPeers, Serving};
+use op::SyncPolicy;
 use status::{Result, internal, invalid, unavailable};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct ServerOptions {
     pub intra_op_threads: usize,
     /// After this long without a sign of life another task is taken for dead.
     pub patience: Duration,
+    /// How gradients of synchronous training are counted by accumulators on this task.
+    pub sync_policy: SyncPolicy,
 }
 
 /// A running server: one task of a cluster. Dropping it stops it.
@@ -39,8 +42,15 @@ const IO_THREADS: usize = 2;
 impl ServerOptions {
     /// A task of a cluster, with one device and as many threads as there are processors.
     pub fn new(cluster: ClusterSpec, task: Task) -> ServerOptions {
-        let patience = Duration::from_secs(5);
-        ServerOptions { cluster, task, devices: 1, inter_op_threads: 0, intra_op_threads: 0, patience }
+        ServerOptions {
+            cluster,
+            task,
+            devices: 1,
+            inter_op_threads: 0,
+            intra_op_threads: 0,
+            patience: Duration::from_secs(5),
+            sync_policy: SyncPolicy::default(),
+        }
     }
 }
 
@@ -73,6 +83,7 @@ impl Server {
             intra_op_threads: or_all(options.intra_op_threads),
             peers: Arc::new(GrpcPeers::new(runtime.handle().clone()).with_patience(options.patience)),
             differentiate: Some(crate::differentiate()),
+            sync_policy: options.sync_policy,
         });
         let master = Master::new(worker);
         let serving = runtime.block_on(grpc::serve(master.clone(), listener))?;
