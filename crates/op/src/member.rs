@@ -77,9 +77,22 @@ impl Member {
 
     /// It is lost, or there after all; whoever wants to know is told if that is news.
     pub fn set_alive(&self, alive: bool) {
+        self.change(alive, false);
+    }
+
+    /// Its session is over: it is lost for good.
+    pub fn end(&self) {
+        self.change(false, true);
+    }
+
+    fn change(&self, alive: bool, ended: bool) {
         let told = {
             let mut state = self.state.lock();
-            if state.alive == alive || state.ended {
+            if state.ended {
+                return;
+            }
+            state.ended = ended;
+            if state.alive == alive {
                 return;
             }
             state.alive = alive;
@@ -88,12 +101,6 @@ impl Member {
         for tell in told {
             tell(self);
         }
-    }
-
-    /// Its session is over: it is lost for good.
-    pub fn end(&self) {
-        self.set_alive(false);
-        self.state.lock().ended = true;
     }
 
     /// Whether its session is over.

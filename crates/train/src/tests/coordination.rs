@@ -2,10 +2,12 @@
 
 use super::graph;
 use crate::coordination::Grid;
-use crate::{Coordinator, JoinOptions, Looper, QueueRunner, QueueRunnerDef, queue_runners, start_queue_runners};
+use crate::{
+    Coordinator, JoinOptions, Looper, QueueRunner, QueueRunnerDef, SharedStop, queue_runners, start_queue_runners,
+};
 use layers::collection::global_variables_initializer;
 use layers::{Formulas, Kind, Queue, Variable};
-use session::{Session, feeds};
+use session::{ClusterSpec, Server, ServerOptions, Session, Task, feeds};
 use status::{Code, aborted, internal, out_of_range};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -193,4 +195,24 @@ fn runners_are_written_as_tensorflow_writes_them() {
     assert_eq!(def.encode()[..], bytes[..]);
     assert_eq!(QueueRunnerDef::decode(bytes).unwrap(), def);
     assert!(QueueRunnerDef::decode(b"\xff").is_err());
+}
+
+#[test]
+fn a_stop_reaches_other_processes() {
+    let cluster = ClusterSpec::parse("ps=127.0.0.1:0").unwrap();
+    let server = Server::start(ServerOptions::new(cluster, Task { job: "ps".to_string(), index: 0 })).unwrap();
+    let coordinators: Vec<(Coordinator, Arc<Session>)> = (0..3)
+        .map(|_| {
+            let graph = graph();
+            let stop = SharedStop::new(&graph.root().on("/job:ps/task:0"), "stop_of_run_1");
+            let session = Arc::new(Session::connect(server.target(), &graph).unwrap());
+            let coordinator = Coordinator::new();
+            stop.join(&session, &coordinator).unwrap();
+            (coordinator, session)
+        })
+        .collect();
+    coordinators[1].0.request_stop_with(aborted!("one has had enough"));
+    assert!(coordinators.iter().all(|(coordinator, _)| coordinator.wait_for_stop(None)));
+    let ends: Vec<_> = coordinators.iter().map(|(coordinator, _)| coordinator.join()).collect();
+    assert_eq!(ends, [Ok(()), Err(aborted!("one has had enough")), Ok(())]);
 }
