@@ -58,7 +58,8 @@ impl Accumulator {
         Accumulator { dtype, shape, mean, sparse, counters: None, state: Mutex::default() }
     }
 
-    /// The same, that counts what becomes of gradients.
+    /// The same, one of synchronous training if there are counters: counts what becomes of gradients, and tells
+    /// sessions apart if the task does.
     pub fn counting(mut self, counters: Option<Arc<Counters>>) -> Accumulator {
         self.counters = counters;
         self
@@ -85,7 +86,7 @@ impl Accumulator {
     /// Adds a gradient; one of an earlier step is dropped, so that a slow replica does not undo what the others did,
     /// and so is a second one of the same session, if sessions are told apart.
     pub fn apply(self: &Arc<Self>, ctx: &Ctx<'_>, local_step: i64, gradient: Gradient) -> Result<()> {
-        let member = ctx.env.member.as_ref();
+        let member = ctx.env.member.as_ref().filter(|_| self.counters.is_some());
         if let Some(member) = member {
             self.welcome(member, local_step);
         }

@@ -86,6 +86,17 @@ fn a_second_gradient_of_the_same_member_does_not_count() {
 }
 
 #[test]
+fn other_accumulators_count_whatever_comes() {
+    let (mut job, [a]) = (Job::new(), members(SyncPolicy::Exact));
+    let shape = PartialShape::new(&[1]);
+    job.accumulator = resource_conditional_accumulator(&job.graph.root(), "mine", FLOAT, &shape);
+    let taken = job.take(2);
+    job.give(&a, 0, 1.0);
+    job.give(&a, 0, 3.0);
+    assert_eq!(mean(&taken), 2.0);
+}
+
+#[test]
 fn exact_steps_wait_for_the_lost() {
     let (job, [a, b]) = (Job::new(), members(SyncPolicy::Exact));
     let taken = job.take(2);
