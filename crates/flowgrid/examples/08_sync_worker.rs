@@ -4,9 +4,8 @@
 //! this program again, or its Python twin.
 
 use flowgrid::prelude::*;
-use flowgrid::train::{Coordinator, SyncReplicasOptimizer, replica_device_setter};
-use flowgrid::{ClusterSpec, SyncPolicy, Task};
-use std::net::TcpListener;
+use flowgrid::train::{Coordinator, SyncReplicasOptimizer};
+use flowgrid::{LocalCluster, SyncPolicy};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,11 +53,6 @@ fn work(target: &str, worker: usize) -> Result<[f32; 2]> {
     Ok([w[0], b])
 }
 
-fn free_addresses() -> [String; 3] {
-    let held = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    held.map(|listener| listener.local_addr().expect("an address").to_string())
-}
-
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if let [target, worker] = &args[..] {
@@ -66,15 +60,10 @@ fn main() -> Result<()> {
         println!("w {w:.7} b {b:.7}");
         return Ok(());
     }
-    let [ps, first, second] = free_addresses();
-    let cluster = ClusterSpec::parse(&format!("ps={ps};worker={first},{second}"))?;
-    let start = |job: &str, index| {
-        let options = ServerOptions::new(cluster.clone(), Task { job: job.to_string(), index });
-        // One gradient of each worker for each step, however fast one of them is.
-        Server::start(ServerOptions { sync_policy: SyncPolicy::Exact, ..options })
-    };
-    let (_ps, workers) = (start("ps", 0)?, [start("worker", 0)?, start("worker", 1)?]);
-    let targets = workers.each_ref().map(|server| server.target().to_string());
+    // One gradient of each worker for each step, however fast one of them is.
+    let exact = |options| ServerOptions { sync_policy: SyncPolicy::Exact, ..options };
+    let cluster = LocalCluster::start_with(&[("ps", 1), ("worker", WORKERS)], exact)?;
+    let targets = cluster.targets("worker");
     let other = std::thread::spawn({
         let target = targets[1].clone();
         move || work(&target, 1)

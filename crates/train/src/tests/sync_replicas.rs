@@ -9,34 +9,16 @@ use crate::{
 use graph::{Graph, Output, Scope};
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Kind, Variable};
-use session::{ClusterSpec, Server, ServerOptions, Session, SyncPolicy, Task, feeds};
-use std::net::TcpListener;
+use session::{LocalCluster, ServerOptions, Session, SyncPolicy, feeds};
 use std::sync::Arc;
 use tensor::{DType, Tensor};
 
 const STEPS: usize = 6;
 
 /// A ps task and as many worker tasks, in this process.
-struct Cluster {
-    ps: Server,
-    workers: Vec<Server>,
-}
-
-impl Cluster {
-    fn start(policy: SyncPolicy, workers: usize) -> Cluster {
-        let held: Vec<TcpListener> = (0..=workers).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let address = |i: usize| held[i].local_addr().unwrap().to_string();
-        let addresses: Vec<String> = (1..=workers).map(address).collect();
-        let spec = ClusterSpec::parse(&format!("ps={};worker={}", address(0), addresses.join(","))).unwrap();
-        drop(held);
-        let start = |job: &str, index: usize| {
-            let task = Task { job: job.to_string(), index: index as u32 };
-            let options =
-                ServerOptions { inter_op_threads: 2, intra_op_threads: 1, ..ServerOptions::new(spec.clone(), task) };
-            Server::start(ServerOptions { sync_policy: policy, ..options }).unwrap()
-        };
-        Cluster { ps: start("ps", 0), workers: (0..workers).map(|index| start("worker", index)).collect() }
-    }
+fn start(policy: SyncPolicy, workers: usize) -> LocalCluster {
+    let small = |options| ServerOptions { inter_op_threads: 2, intra_op_threads: 1, sync_policy: policy, ..options };
+    LocalCluster::start_with(&[("ps", 1), ("worker", workers)], small).unwrap()
 }
 
 /// The examples of a step, of which each of two workers has one half.
@@ -92,7 +74,7 @@ struct Replica {
 }
 
 impl Replica {
-    fn open(cluster: &Cluster, index: usize, kind: Kind, optimizer: SyncReplicasOptimizer) -> Replica {
+    fn open(cluster: &LocalCluster, index: usize, kind: Kind, optimizer: SyncReplicasOptimizer) -> Replica {
         let graph = graph();
         let worker = format!("/job:worker/task:{index}");
         let scope = replica_device_setter(1).worker_device(&worker).on(&graph.root());
@@ -100,7 +82,7 @@ impl Replica {
         let step = builder.make();
         let model = model(&scope, kind);
         let sync = optimizer.worker(&scope).minimize(&model.loss, &step).unwrap();
-        let session = Arc::new(Session::connect(cluster.workers[index].target(), &graph).unwrap());
+        let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
         Replica { index, graph, model, step, sync, session, coordinator: Coordinator::new() }
     }
 
@@ -145,7 +127,7 @@ fn momentum(replicas: usize) -> SyncReplicasOptimizer {
     SyncReplicasOptimizer::new(Optimizer::new(Momentum::new(0.1, 0.9)), replicas)
 }
 
-fn pair(cluster: &Cluster, kind: Kind) -> [Replica; 2] {
+fn pair(cluster: &LocalCluster, kind: Kind) -> [Replica; 2] {
     [0, 1].map(|index| Replica::open(cluster, index, kind, momentum(2)))
 }
 
@@ -157,7 +139,7 @@ fn assert_close(found: &[f32], wanted: &[f32]) {
 #[test]
 fn two_workers_are_as_one() {
     for kind in [Kind::Resource, Kind::Reference] {
-        let cluster = Cluster::start(SyncPolicy::Tf, 2);
+        let cluster = start(SyncPolicy::Tf, 2);
         let replicas = pair(&cluster, kind);
         // Without tokens to begin with, and in step, TensorFlow's rule gives each worker one gradient for each step.
         replicas.iter().for_each(|replica| replica.begin(Some(0)));
@@ -180,7 +162,7 @@ fn two_workers_are_as_one() {
 
 #[test]
 fn exact_workers_need_no_lockstep() {
-    let cluster = Cluster::start(SyncPolicy::Exact, 2);
+    let cluster = start(SyncPolicy::Exact, 2);
     let replicas = pair(&cluster, Kind::Resource);
     replicas.iter().for_each(|replica| replica.begin(None));
     std::thread::scope(|threads| {
@@ -195,7 +177,7 @@ fn exact_workers_need_no_lockstep() {
 
 #[test]
 fn a_lone_worker_makes_no_exact_step() {
-    let cluster = Cluster::start(SyncPolicy::Exact, 2);
+    let cluster = start(SyncPolicy::Exact, 2);
     let [chief, other] = pair(&cluster, Kind::Resource);
     chief.begin(None);
     std::thread::scope(|threads| {
@@ -216,7 +198,7 @@ fn a_lone_worker_makes_no_exact_step() {
 
 #[test]
 fn nobody_waits_for_a_worker_that_left() {
-    let cluster = Cluster::start(SyncPolicy::Shrink, 2);
+    let cluster = start(SyncPolicy::Shrink, 2);
     let [chief, other] = pair(&cluster, Kind::Resource);
     [&chief, &other].into_iter().for_each(|replica| replica.begin(None));
     std::thread::scope(|threads| {
@@ -238,23 +220,22 @@ fn nobody_waits_for_a_worker_that_left() {
 
 #[test]
 fn nobody_waits_for_a_worker_that_died() {
-    let mut cluster = Cluster::start(SyncPolicy::Shrink, 2);
+    let mut cluster = start(SyncPolicy::Shrink, 2);
     let [chief, other] = pair(&cluster, Kind::Resource);
     [&chief, &other].into_iter().for_each(|replica| replica.begin(None));
     std::thread::scope(|threads| {
         [&chief, &other].into_iter().for_each(|replica| drop(threads.spawn(|| replica.train(0))));
     });
     // Its server goes away without a word to the ps.
-    drop(cluster.workers.pop());
+    cluster.stop("worker", 1);
     (1..4).for_each(|step| chief.train(step));
     assert_eq!(chief.steps(), 4);
     chief.end();
-    drop(cluster.ps);
 }
 
 #[test]
 fn one_worker_can_give_several_gradients() {
-    let cluster = Cluster::start(SyncPolicy::Tf, 1);
+    let cluster = start(SyncPolicy::Tf, 1);
     let graph = graph();
     let root = graph.root();
     let step = create_global_step(&graph).unwrap();
@@ -267,7 +248,7 @@ fn one_worker_can_give_several_gradients() {
     assert!(sync.init_tokens_op(Some(0)).is_err());
     let tokens = sync.init_tokens_op(None).unwrap();
     let average = optimizer.average(&w).unwrap();
-    let session = Arc::new(Session::connect(cluster.workers[0].target(), &graph).unwrap());
+    let session = Arc::new(Session::connect(&cluster.targets("worker")[0], &graph).unwrap());
     session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
     session.execute(&sync.chief_init_op, feeds! {}).unwrap();
     session.execute(&tokens, feeds! {}).unwrap();
@@ -294,7 +275,7 @@ fn one_worker_can_give_several_gradients() {
 
 #[test]
 fn rows_are_averaged_over_those_who_have_them() {
-    let cluster = Cluster::start(SyncPolicy::Exact, 2);
+    let cluster = start(SyncPolicy::Exact, 2);
     let replicas: Vec<_> = (0..2).map(|index| rows(&cluster, index)).collect();
     std::thread::scope(|threads| {
         for (session, sync, ..) in &replicas {
@@ -312,7 +293,7 @@ fn rows_are_averaged_over_those_who_have_them() {
 }
 
 /// A replica that picks rows 3 and 1, or 1, 0 and 1.
-fn rows(cluster: &Cluster, index: usize) -> (Arc<Session>, SyncReplicas, Variable, Coordinator) {
+fn rows(cluster: &LocalCluster, index: usize) -> (Arc<Session>, SyncReplicas, Variable, Coordinator) {
     let graph = graph();
     let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{index}")).on(&graph.root());
     let step = Variable::build(&scope, "global_step").dtype(DType::I64).trainable(false).make();
@@ -321,7 +302,7 @@ fn rows(cluster: &Cluster, index: usize) -> (Arc<Session>, SyncReplicas, Variabl
     let loss = table.gather(&scope.constant(picked)).sum();
     let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2);
     let sync = optimizer.worker(&scope).minimize(&loss, &step).unwrap();
-    let session = Arc::new(Session::connect(cluster.workers[index].target(), &graph).unwrap());
+    let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
     let coordinator = Coordinator::new();
     if index == 0 {
         session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
