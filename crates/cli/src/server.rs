@@ -3,7 +3,7 @@
 use crate::cluster_args::ClusterArgs;
 use crate::stop;
 use anyhow::Result;
-use session::{Server, ServerOptions};
+use session::{Server, ServerOptions, SyncPolicy};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,6 +40,12 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
 
+    /// How the accumulators of synchronous training on this task count gradients. tf: as TensorFlow does, whoever
+    /// brings them. exact: one of each worker for each step. shrink: likewise, but a worker that is lost is not
+    /// waited for.
+    #[arg(long, default_value = "tf", value_name = "exact|shrink|tf")]
+    sync_policy: SyncPolicy,
+
     /// Stop also when standard input ends: with whoever started this task.
     #[arg(long)]
     stop_with_stdin: bool,
@@ -54,6 +60,7 @@ pub fn run(args: Args) -> Result<()> {
         intra_op_threads: args.intra_op_parallelism_threads,
         journal: args.journal,
         patience: Duration::from_secs_f64(args.peer_timeout),
+        sync_policy: args.sync_policy,
         ..ServerOptions::new(cluster, task.clone())
     })?;
     println!("{task} ready at {}", server.target());

@@ -27,13 +27,14 @@ def free_ports(count):
     return ports
 
 
-def command(kind, cluster, job, task):
+def command(kind, cluster, job, task, flags=()):
     if kind == "tensorflow":
         return [sys.executable, "-c", TF_SERVER, json.dumps(cluster), job, str(task)]
     program = os.environ.get("FLOWGRID_BIN")
     if not program:
         raise RuntimeError("FLOWGRID_BIN is not set: run these tests with `cargo xtask test`")
-    return [program, "server", "--cluster-json", json.dumps(cluster), "--job", job, "--task", str(task)]
+    return [program, "server", "--cluster-json", json.dumps(cluster), "--job", job, "--task", str(task),
+            *flags]
 
 
 def wait_ready(process, seconds=120):
@@ -53,8 +54,9 @@ class Targets(dict):
 
 
 @contextlib.contextmanager
-def cluster(kinds, size):
-    """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields its Targets."""
+def cluster(kinds, size, flags=()):
+    """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields its Targets. Servers of ours get
+    these flags."""
     ports = iter(free_ports(sum(size.values())))
     spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in size.items()}
     running = []
@@ -62,7 +64,7 @@ def cluster(kinds, size):
         for job, hosts in spec.items():
             for task in range(len(hosts)):
                 kind = kinds if isinstance(kinds, str) else kinds[job, task]
-                running.append(subprocess.Popen(command(kind, spec, job, task), stdout=subprocess.PIPE,
+                running.append(subprocess.Popen(command(kind, spec, job, task, flags), stdout=subprocess.PIPE,
                                                 stdin=subprocess.DEVNULL, text=True))
         for process in running:
             wait_ready(process)

@@ -44,7 +44,7 @@ pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, Va
 pub use ops;
 pub use session::{
     Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, LocalCluster, PartialRun,
-    RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, Task, TfConfig, chrome_trace,
+    RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, SyncPolicy, Task, TfConfig, chrome_trace,
     cluster_from_text, feeds, tf_config,
 };
 pub use status::{Code, Error, Result};

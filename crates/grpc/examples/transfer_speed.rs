@@ -57,6 +57,7 @@ fn worker() -> status::Result<Arc<Worker>> {
         intra_op_threads: 1,
         peers: Arc::new(NoPeers),
         differentiate: None,
+        sync_policy: Default::default(),
     }))
 }
 

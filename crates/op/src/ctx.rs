@@ -1,6 +1,6 @@
 //! What a running kernel can reach.
 
-use crate::{Cancel, Rendezvous, Resources};
+use crate::{Cancel, Member, Rendezvous, Resources};
 use math::Pool;
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub struct StepEnv {
     pub cancel: Arc<Cancel>,
     /// Runs work that a kernel wants done on another thread: function bodies, continuations.
     pub spawn: Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>,
+    /// The session the step belongs to, if this task tells those apart that take part in synchronous training.
+    pub member: Option<Arc<Member>>,
 }
 
 /// What one run of a kernel can reach.
@@ -53,6 +55,7 @@ impl StepEnv {
             rendezvous: Arc::new(Nobody),
             cancel: Arc::default(),
             spawn: Arc::new(|work| work()),
+            member: None,
         })
     }
 }

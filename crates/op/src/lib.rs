@@ -8,6 +8,7 @@ mod grad;
 mod home;
 mod keeper;
 mod kernel;
+mod member;
 mod registry;
 mod rendezvous;
 mod resources;
@@ -24,6 +25,7 @@ pub use keeper::{Keeper, VariableKey};
 pub use kernel::{
     Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, unary,
 };
+pub use member::{Member, SyncPolicy};
 pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
 pub use resources::Resources;

@@ -38,6 +38,7 @@ impl Link {
             intra_op_threads: or_all(config.intra_op_threads),
             peers: Arc::new(NoPeers),
             differentiate: Some(differentiate()),
+            sync_policy: Default::default(),
         })))
     }
 

@@ -14,6 +14,11 @@ pub struct LocalCluster {
 impl LocalCluster {
     /// Starts so many tasks of each job: `LocalCluster::start(&[("ps", 2), ("worker", 3)])`.
     pub fn start(jobs: &[(&str, usize)]) -> Result<LocalCluster> {
+        LocalCluster::start_with(jobs, |options| options)
+    }
+
+    /// As `start`, with other options for each of the tasks than those it would have.
+    pub fn start_with(jobs: &[(&str, usize)], change: impl Fn(ServerOptions) -> ServerOptions) -> Result<LocalCluster> {
         let bad = |error: std::io::Error| unavailable!("No free port on 127.0.0.1: {error}");
         let (mut cluster, mut listeners) = (ClusterSpec::new(), Vec::new());
         for &(job, count) in jobs {
@@ -24,7 +29,8 @@ impl LocalCluster {
             }
         }
         let start = |(task, listener): (Task, TcpListener)| {
-            let server = Server::start_on(ServerOptions::new(cluster.clone(), task.clone()), listener)?;
+            let options = change(ServerOptions::new(cluster.clone(), task.clone()));
+            let server = Server::start_on(options, listener)?;
             Ok((task, server))
         };
         let servers = listeners.into_iter().map(start).collect::<Result<_>>()?;

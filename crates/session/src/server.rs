@@ -2,7 +2,7 @@
 
 use cluster::{ClusterSpec, Master, Task, Worker, WorkerOptions};
 use grpc::{GrpcPeers, Serving};
-use op::Keeper;
+use op::{Keeper, SyncPolicy};
 use ops::state::journal::JournalKeeper;
 use status::{Result, internal, invalid, unavailable};
 use std::net::TcpListener;
@@ -28,6 +28,8 @@ pub struct ServerOptions {
     pub patience: Duration,
     /// Where the variables of this task are kept, so that it finds them when it is started again.
     pub journal: Option<PathBuf>,
+    /// How gradients of synchronous training are counted by accumulators on this task.
+    pub sync_policy: SyncPolicy,
 }
 
 /// A running server: one task of a cluster. Dropping it stops it.
@@ -44,8 +46,16 @@ const IO_THREADS: usize = 2;
 impl ServerOptions {
     /// A task of a cluster, with one device and as many threads as there are processors.
     pub fn new(cluster: ClusterSpec, task: Task) -> ServerOptions {
-        let patience = Duration::from_secs(5);
-        ServerOptions { cluster, task, devices: 1, inter_op_threads: 0, intra_op_threads: 0, patience, journal: None }
+        ServerOptions {
+            cluster,
+            task,
+            devices: 1,
+            inter_op_threads: 0,
+            intra_op_threads: 0,
+            patience: Duration::from_secs(5),
+            sync_policy: SyncPolicy::default(),
+            journal: None,
+        }
     }
 }
 
@@ -78,6 +88,7 @@ impl Server {
             intra_op_threads: or_all(options.intra_op_threads),
             peers: Arc::new(GrpcPeers::new(runtime.handle().clone()).with_patience(options.patience)),
             differentiate: Some(crate::differentiate()),
+            sync_policy: options.sync_policy,
         });
         if let Some(folder) = &options.journal {
             worker.keep_variables(keepers(folder, worker.device_count())?)?;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clip;
+mod coordination;
 pub mod device_setter;
 mod file_writer;
 mod global_step;
@@ -9,7 +10,9 @@ mod gradients;
 mod moving_average;
 pub mod optimizer;
 pub mod schedule;
+mod sync_replicas;
 
+pub use coordination::*;
 pub use device_setter::replica_device_setter;
 pub use file_writer::{FileWriter, FileWriterOptions};
 pub use global_step::{create_global_step, get_global_step};
@@ -17,6 +20,7 @@ pub use gradients::{gradients, gradients_with};
 pub use moving_average::ExponentialMovingAverage;
 pub use op::{Gradient, Slices};
 pub use optimizer::Optimizer;
+pub use sync_replicas::{Arrived, SyncReplicas, SyncReplicasOptimizer};
 
 #[cfg(test)]
 mod tests;

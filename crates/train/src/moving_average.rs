@@ -1,6 +1,6 @@
 //! Averages of variables that follow them slowly.
 
-use graph::{Node, Output};
+use graph::{Node, Output, Scope};
 use layers::collection::{GLOBAL_VARIABLES, MOVING_AVERAGE_VARIABLES};
 use layers::{Formula, Variable};
 use parking_lot::Mutex;
@@ -27,7 +27,13 @@ impl ExponentialMovingAverage {
 
     /// A node that makes the averages follow these variables once.
     pub fn apply(&self, variables: &[Variable]) -> Option<Node> {
-        let scope = variables.first()?.graph().root().named("ExponentialMovingAverage");
+        self.apply_in(&variables.first()?.graph().root(), variables)
+    }
+
+    /// As `apply`, after what `scope` waits for.
+    pub fn apply_in(&self, scope: &Scope, variables: &[Variable]) -> Option<Node> {
+        variables.first()?;
+        let scope = scope.named("ExponentialMovingAverage");
         let updates: Vec<Node> = variables
             .iter()
             .map(|variable| {

@@ -62,6 +62,7 @@ impl Net {
             intra_op_threads: 1,
             peers: Arc::new(From { net: self.clone(), own: task.clone() }),
             differentiate: None,
+            sync_policy: Default::default(),
         });
         self.state.lock().workers.insert(task.clone(), worker);
     }

@@ -1,5 +1,6 @@
 //! A task as others see it: devices, sessions, registered graphs, running steps.
 
+mod members;
 mod recv;
 mod session;
 mod step;
@@ -12,7 +13,7 @@ use crate::api::{
 use crate::{ClusterSpec, RecvTensor, Task, ids};
 use exec::Threads;
 use math::Pool;
-use op::{Keeper, Registry, Resources};
+use op::{Keeper, Registry, Resources, SyncPolicy};
 use parking_lot::{Mutex, RwLock};
 use recv::Steps;
 use rustc_hash::FxHashMap;
@@ -40,6 +41,8 @@ pub struct WorkerOptions {
     pub peers: Arc<dyn Peers>,
     /// Rewrites calls of SymbolicGradient.
     pub differentiate: Option<Arc<exec::Differentiate>>,
+    /// How gradients of synchronous training are counted here.
+    pub sync_policy: SyncPolicy,
 }
 
 /// One task.
@@ -53,6 +56,7 @@ pub struct Worker {
     pub(crate) pool: Arc<Pool>,
     pub(crate) peers: Arc<dyn Peers>,
     pub(crate) differentiate: Option<Arc<exec::Differentiate>>,
+    pub(crate) sync_policy: SyncPolicy,
     sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
     steps: Steps,
     pub(crate) transfers: Transfers,
@@ -86,6 +90,7 @@ impl Worker {
             pool: Arc::new(Pool::new(options.intra_op_threads)),
             peers: options.peers,
             differentiate: options.differentiate,
+            sync_policy: options.sync_policy,
             sessions: Mutex::default(),
             steps: Steps::default(),
             transfers: Transfers::default(),
@@ -163,14 +168,29 @@ impl Worker {
 
     fn open_session(self: &Arc<Self>, request: CreateWorkerSession) {
         let session = WorkerSession::new(self, &request);
-        let mut sessions = self.sessions.lock();
-        // A master that restarted will never end its old sessions.
-        sessions.retain(|_, old| {
-            old.master_task.is_empty()
-                || old.master_task != request.master_task
-                || old.master_incarnation == request.master_incarnation
-        });
-        sessions.insert(request.session.clone(), session);
+        members::watch(self, &session);
+        let ended: Vec<Arc<WorkerSession>> = {
+            let mut sessions = self.sessions.lock();
+            // A master that restarted will never end its old sessions.
+            let is_over = |old: &WorkerSession| {
+                !old.master_task.is_empty()
+                    && old.master_task == request.master_task
+                    && old.master_incarnation != request.master_incarnation
+            };
+            let over: Vec<String> =
+                sessions.iter().filter(|(_, old)| is_over(old)).map(|(handle, _)| handle.clone()).collect();
+            let ended = over.iter().filter_map(|handle| sessions.remove(handle)).collect();
+            sessions.insert(request.session.clone(), session);
+            ended
+        };
+        ended.iter().for_each(|session| session.end());
+    }
+
+    fn close_session(&self, handle: &str) {
+        let session = self.sessions.lock().remove(handle);
+        if let Some(session) = session {
+            session.end();
+        }
     }
 
     /// Forgets containers on all devices; the default one if none is named.
@@ -206,7 +226,7 @@ impl WorkerClient for Near {
 
     fn delete_session(&self, session: String) -> Future<'_, ()> {
         Box::pin(async move {
-            drop(self.0.sessions.lock().remove(&session));
+            self.0.close_session(&session);
             Ok(())
         })
     }

@@ -6,7 +6,7 @@ use crate::worker::{LocalDevice, Worker};
 use crate::{ClusterSpec, Task};
 use exec::{Devices, Kernels, Library, Program, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
-use op::Resources;
+use op::{Member, Resources, SyncPolicy};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, aborted, invalid};
@@ -22,6 +22,8 @@ pub(crate) struct WorkerSession {
     graphs: Mutex<FxHashMap<String, Arc<Registered>>>,
     next: std::sync::atomic::AtomicU64,
     pub partials: Partials,
+    /// The session as it takes part in synchronous training, if this task tells sessions apart.
+    pub member: Option<Arc<Member>>,
 }
 
 /// A graph ready to run. It keeps the functions its kernels call alive.
@@ -53,7 +55,16 @@ impl WorkerSession {
             graphs: Mutex::default(),
             next: Default::default(),
             partials: Partials::default(),
+            member: (worker.sync_policy != SyncPolicy::Tf && !request.session.is_empty())
+                .then(|| Arc::new(Member::new(worker.sync_policy, &request.master_task))),
         })
+    }
+
+    /// Tells those who wait for this session's gradients that none will come.
+    pub fn end(&self) {
+        if let Some(member) = &self.member {
+            member.end();
+        }
     }
 
     /// The session of masters that announce none.

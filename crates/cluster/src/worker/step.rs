@@ -111,6 +111,7 @@ fn start(
         rendezvous: Arc::new(rendezvous),
         cancel,
         spawn: Arc::new(move |work| threads.spawn(work)),
+        member: session.member.clone(),
     });
     let (answer, wait) = oneshot::channel();
     let keep = registered.clone();

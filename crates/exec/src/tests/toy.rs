@@ -103,6 +103,7 @@ pub fn try_run(text: &str) -> Result<i32> {
         step_resources: Resources::new("step"),
         rendezvous: Arc::new(LocalRendezvous::default()),
         cancel: Arc::default(),
+        member: None,
         spawn: Arc::new(move |work| threads.spawn(work)),
     });
     let (send, receive) = mpsc::channel();

@@ -1,10 +1,11 @@
 //! Accumulators: gradients of several replicas are summed until enough have come, and those of past steps are dropped.
 
+use super::accumulator_roll::Counters;
 use super::accumulator_state::{Accumulator, Gradient};
-use super::named::{Unnamed, find, maker, signature_mismatch};
+use super::named::{Unnamed, find, maker, place_name, signature_mismatch};
 use super::queue::two_strings;
 use super::waiting::answering;
-use graph::{Node, Output, Scope};
+use graph::{Node, OpBuilder, Output, Scope};
 use op::shapes::{none, scalar, unknown};
 use op::{Ctx, Done, Home, Inputs, Kernel, Op, Setup, later, many, outputs, unary};
 use status::{Result, invalid};
@@ -47,6 +48,17 @@ pub fn conditional_accumulator(scope: &Scope, shared_name: &str, dtype: DType, s
     op.attr("shared_name", shared_name).output()
 }
 
+/// As `conditional_accumulator`, with a handle of the newer kind.
+pub fn resource_conditional_accumulator(
+    scope: &Scope,
+    shared_name: &str,
+    dtype: DType,
+    shape: &PartialShape,
+) -> Output {
+    let op = scope.op("ResourceConditionalAccumulator").named("conditional_accumulator").attr("dtype", dtype);
+    op.attr("shape", shape).attr("shared_name", shared_name).output()
+}
+
 /// As `conditional_accumulator`, for gradients of some rows.
 pub fn sparse_conditional_accumulator(scope: &Scope, shared_name: &str, dtype: DType, shape: &PartialShape) -> Output {
     let op = scope.op("SparseConditionalAccumulator").attr("dtype", dtype).attr("shape", shape);
@@ -55,7 +67,7 @@ pub fn sparse_conditional_accumulator(scope: &Scope, shared_name: &str, dtype: D
 
 /// Adds a gradient, unless it was computed in an earlier step than the accumulator's.
 pub fn accumulator_apply_gradient(accumulator: &Output, local_step: &Output, gradient: &Output) -> Node {
-    accumulator.scope().op("AccumulatorApplyGradient").input(accumulator).input(local_step).input(gradient).node()
+    op_of(accumulator, "AccumulatorApplyGradient").input(accumulator).input(local_step).input(gradient).node()
 }
 
 /// As `accumulator_apply_gradient`, for a gradient of some rows.
@@ -72,7 +84,7 @@ pub fn sparse_accumulator_apply_gradient(
 
 /// The average of the gradients, when `num_required` have come; the accumulator starts anew, a step further.
 pub fn accumulator_take_gradient(accumulator: &Output, num_required: &Output, dtype: DType) -> Output {
-    let op = accumulator.scope().op("AccumulatorTakeGradient").input(accumulator).input(num_required);
+    let op = op_of(accumulator, "AccumulatorTakeGradient").input(accumulator).input(num_required);
     op.attr("dtype", dtype).output()
 }
 
@@ -89,12 +101,20 @@ pub fn sparse_accumulator_take_gradient(
 
 /// Tells an accumulator in which step it is.
 pub fn accumulator_set_global_step(accumulator: &Output, step: &Output) -> Node {
-    accumulator.scope().op("AccumulatorSetGlobalStep").input(accumulator).input(step).node()
+    op_of(accumulator, "AccumulatorSetGlobalStep").named("SetGlobalStep").input(accumulator).input(step).node()
 }
 
 /// How many gradients have come since the last were taken.
 pub fn accumulator_num_accumulated(accumulator: &Output) -> Output {
-    accumulator.scope().op("AccumulatorNumAccumulated").input(accumulator).output()
+    op_of(accumulator, "AccumulatorNumAccumulated").input(accumulator).output()
+}
+
+/// The op for the kind of handle that an accumulator has.
+fn op_of(accumulator: &Output, op: &str) -> OpBuilder {
+    match accumulator.full_dtype() == DType::RESOURCE {
+        true => accumulator.scope().op(&format!("Resource{op}")),
+        false => accumulator.scope().op(op),
+    }
 }
 
 fn dense_kernel(setup: &Setup<'_>) -> Result<Kernel> {
@@ -111,8 +131,18 @@ fn accumulator_kernel(setup: &Setup<'_>, sparse: bool) -> Result<Kernel> {
         return Err(setup.no_kernel());
     }
     let mean = setup.string("reduction_type")? == "MEAN";
-    let make = move |_: &str| Ok(Accumulator::new(dtype, shape.clone(), mean, sparse));
+    let counters = counters_of(setup)?;
+    let make = move |_: &str| Ok(Accumulator::new(dtype, shape.clone(), mean, sparse).counting(counters.clone()));
     maker(setup, Unnamed::Private, make, |_| Ok(()))
+}
+
+/// Accumulators of synchronous training, which are known by their names, count what becomes of gradients.
+fn counters_of(setup: &Setup<'_>) -> Result<Option<Arc<Counters>>> {
+    if !setup.string("shared_name")?.ends_with("/grad_accum") {
+        return Ok(None);
+    }
+    let (container, name, _) = place_name(setup, Unnamed::Private)?;
+    Ok(Some(Arc::new(Counters::of(&Home::of(setup), &container, &name)?)))
 }
 
 /// The one number of an input; `name` is for the error that it is not one.

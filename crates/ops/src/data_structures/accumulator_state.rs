@@ -1,9 +1,10 @@
 //! What an accumulator holds: the sum so far, how many gradients are in it, and who waits for it.
 
+use super::accumulator_roll::{Counters, Fate, Roll};
 use super::arithmetic::add;
 use super::waiting::{Answer, Line, Waiter};
 use math::function::Number;
-use op::{Ctx, Resource, StepEnv};
+use op::{Ctx, Member, Resource, StepEnv};
 use parking_lot::Mutex;
 use status::{Result, cancelled, invalid};
 use std::cmp::Ordering;
@@ -16,6 +17,7 @@ pub(crate) struct Accumulator {
     shape: PartialShape,
     mean: bool,
     sparse: bool,
+    counters: Option<Arc<Counters>>,
     state: Mutex<State>,
 }
 
@@ -29,6 +31,7 @@ struct State {
     global_step: i64,
     sum: Option<Sum>,
     takers: Line<usize>,
+    roll: Roll,
 }
 
 /// A gradient on its way in.
@@ -52,7 +55,14 @@ struct Taken {
 impl Accumulator {
     /// An accumulator without gradients, in step zero.
     pub fn new(dtype: DType, shape: PartialShape, mean: bool, sparse: bool) -> Accumulator {
-        Accumulator { dtype, shape, mean, sparse, state: Mutex::default() }
+        Accumulator { dtype, shape, mean, sparse, counters: None, state: Mutex::default() }
+    }
+
+    /// The same, one of synchronous training if there are counters: counts what becomes of gradients, and tells
+    /// sessions apart if the task does.
+    pub fn counting(mut self, counters: Option<Arc<Counters>>) -> Accumulator {
+        self.counters = counters;
+        self
     }
 
     /// Types of what is taken out.
@@ -73,11 +83,21 @@ impl Accumulator {
         self.state.lock().global_step = step;
     }
 
-    /// Adds a gradient; one of an earlier step is dropped, so that a slow replica does not undo what the others did.
-    pub fn apply(&self, ctx: &Ctx<'_>, local_step: i64, gradient: Gradient) -> Result<()> {
+    /// Adds a gradient; one of an earlier step is dropped, so that a slow replica does not undo what the others did,
+    /// and so is a second one of the same session, if sessions are told apart.
+    pub fn apply(self: &Arc<Self>, ctx: &Ctx<'_>, local_step: i64, gradient: Gradient) -> Result<()> {
+        let member = ctx.env.member.as_ref().filter(|_| self.counters.is_some());
+        if let Some(member) = member {
+            self.welcome(member, local_step);
+        }
         let settled = {
             let mut state = self.state.lock();
             if local_step < state.global_step {
+                self.count(Fate::Stale);
+                return Ok(());
+            }
+            if member.is_some_and(|member| state.roll.has_given(member)) {
+                self.count(Fate::Dropped);
                 return Ok(());
             }
             let before = if state.count > 0 { state.sum.take() } else { None };
@@ -89,10 +109,32 @@ impl Accumulator {
             let sum = joined(ctx, before, gradient);
             state.count = if sum.is_ok() { state.count + 1 } else { 0 };
             state.sum = Some(sum?);
+            member.inspect(|member| state.roll.give(member));
+            self.count(Fate::Accepted);
             state.serve()
         };
         self.settle(ctx.env, settled);
         Ok(())
+    }
+
+    /// Notes that a session takes part; when it is lost, those who wait may have enough without it.
+    fn welcome(self: &Arc<Self>, member: &Arc<Member>, local_step: i64) {
+        member.give(local_step);
+        if !self.state.lock().roll.enter(member) {
+            return;
+        }
+        let accumulator = Arc::downgrade(self);
+        member.on_change(move |_| {
+            let Some(accumulator) = accumulator.upgrade() else { return };
+            let settled = accumulator.state.lock().serve();
+            accumulator.settle(None, settled);
+        });
+    }
+
+    fn count(&self, fate: Fate) {
+        if let Some(counters) = &self.counters {
+            counters.count(fate);
+        }
     }
 
     /// Takes the sum when `required` gradients are in it.
@@ -123,10 +165,11 @@ impl Accumulator {
         self.settle(&env, settled);
     }
 
-    fn settle(&self, env: &Arc<StepEnv>, settled: Vec<(Waiter, Taken)>) {
+    fn settle<'a>(&self, here: impl Into<Option<&'a Arc<StepEnv>>>, settled: Vec<(Waiter, Taken)>) {
+        let here = here.into();
         for (waiter, taken) in settled {
             let (mean, shape) = (self.mean, self.shape.clone());
-            waiter.settle(env, move || taken.result(mean, &shape));
+            waiter.settle(here, move || taken.result(mean, &shape));
         }
     }
 
@@ -212,11 +255,12 @@ impl State {
     /// Everybody whose turn it is and for whom enough gradients have come.
     fn serve(&mut self) -> Vec<(Waiter, Taken)> {
         let mut served = Vec::new();
-        while self.count > 0 && self.takers.first().is_some_and(|required| *required <= self.count) {
+        while self.count > 0 && self.takers.first().is_some_and(|required| self.roll.suffices(*required, self.count)) {
             let Some(sum) = self.sum.take() else { break };
             let Some((_, waiter)) = self.takers.pop() else { break };
             served.push((waiter, Taken { sum, count: self.count }));
             self.count = 0;
+            self.roll.start_anew();
             self.global_step += 1;
         }
         served

@@ -11,6 +11,7 @@ macro_rules! rows {
 }
 
 pub mod accumulator;
+mod accumulator_roll;
 mod accumulator_state;
 pub mod arithmetic;
 pub mod barrier;
@@ -32,6 +33,7 @@ pub mod queue_access;
 mod queue_items;
 mod queue_spec;
 mod queue_state;
+mod queue_tokens;
 pub mod reader;
 mod reader_format;
 mod reader_state;

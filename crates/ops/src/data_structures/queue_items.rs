@@ -57,6 +57,26 @@ impl Items {
         }
     }
 
+    /// Takes the first that `takes` says; of those that leave as they came only.
+    pub fn pop_first(&mut self, takes: impl Fn(&Element) -> bool) -> Option<Element> {
+        let Items::Fifo(elements) = self else { return None };
+        let place = elements.iter().position(takes)?;
+        elements.remove(place)
+    }
+
+    /// Forgets all but those that `stays` says; of those that leave as they came only.
+    pub fn retain(&mut self, stays: impl Fn(&Element) -> bool) {
+        if let Items::Fifo(elements) = self {
+            elements.retain(stays);
+        }
+    }
+
+    /// All of those that leave as they came.
+    pub fn iter(&self) -> impl Iterator<Item = &Element> {
+        let elements = if let Items::Fifo(elements) = self { Some(elements) } else { None };
+        elements.into_iter().flatten()
+    }
+
     /// Puts back elements in the order in which they were taken, as if they had stayed.
     pub fn restore(&mut self, elements: Vec<Element>) {
         for element in elements.into_iter().rev() {

@@ -2,11 +2,12 @@
 
 use super::queue_items::{Element, Items};
 use super::queue_spec::{Order, Spec};
+use super::queue_tokens;
 use super::waiting::{Answer, Line, Waiter};
-use op::{Resource, StepEnv};
+use op::{Member, Resource, StepEnv, SyncPolicy};
 use parking_lot::Mutex;
 use status::{Error, Result, cancelled, out_of_range};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tensor::Tensor;
 
 /// A queue. Ops of each side are served in the order in which they came.
@@ -24,6 +25,8 @@ struct State {
     items: Items,
     enqueues: Line<Put>,
     dequeues: Line<Take>,
+    /// Sessions that took tokens of synchronous training, if they are told apart.
+    members: Vec<Weak<Member>>,
 }
 
 /// What an op of the entry side wants. Closing waits there too, behind elements that came before it.
@@ -44,6 +47,8 @@ struct Take {
     single: bool,
     small_batch: bool,
     taken: Vec<Element>,
+    /// Whose token it is to be, in a queue of tokens.
+    member: Option<Arc<Member>>,
 }
 
 /// How far an op came.
@@ -68,7 +73,13 @@ enum Side {
 impl Queue {
     /// An open queue with nothing in it.
     pub fn new(spec: Spec) -> Queue {
-        let state = State { closed: false, items: spec.items(), enqueues: Line::default(), dequeues: Line::default() };
+        let state = State {
+            closed: false,
+            items: spec.items(),
+            enqueues: Line::default(),
+            dequeues: Line::default(),
+            members: Vec::new(),
+        };
         Queue { spec: Arc::new(spec), state: Mutex::new(state) }
     }
 
@@ -91,7 +102,11 @@ impl Queue {
 
     /// Takes one element out, now or when there is one.
     pub fn dequeue(self: &Arc<Self>, env: &Arc<StepEnv>, answer: Answer) {
-        let take = Take { left: 1, single: true, small_batch: false, taken: Vec::new() };
+        let member = env.member.clone().filter(|_| queue_tokens::is_token_queue(&self.spec));
+        if let Some(member) = &member {
+            self.welcome(member);
+        }
+        let take = Take { left: 1, single: true, small_batch: false, taken: Vec::new(), member };
         self.join(env, Side::Exit, answer, |state, waiter| state.dequeues.join(take, waiter));
     }
 
@@ -103,7 +118,7 @@ impl Queue {
         if count == 0 {
             return answer(self.spec.batch(Vec::new()));
         }
-        let take = Take { left: count, single: false, small_batch, taken: Vec::new() };
+        let take = Take { left: count, single: false, small_batch, taken: Vec::new(), member: None };
         self.join(env, Side::Exit, answer, |state, waiter| state.dequeues.join(take, waiter));
     }
 
@@ -169,8 +184,32 @@ impl Queue {
         self.settle(&env, settled);
     }
 
+    /// Notes that a session takes tokens; when it is lost, the one it holds goes to another.
+    fn welcome(self: &Arc<Self>, member: &Arc<Member>) {
+        {
+            let members = &mut self.state.lock().members;
+            members.retain(|known| known.strong_count() > 0);
+            if members.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(member))) {
+                return;
+            }
+            members.push(Arc::downgrade(member));
+        }
+        let queue = Arc::downgrade(self);
+        member.on_change(move |member| {
+            let (Some(queue), SyncPolicy::Shrink) = (queue.upgrade(), member.policy()) else { return };
+            let Some(step) = member.lost_token() else { return };
+            let settled = {
+                let mut state = queue.state.lock();
+                state.items.push(queue_tokens::token(&queue.spec, step));
+                state.flush(&queue.spec)
+            };
+            queue.settle(None, settled);
+        });
+    }
+
     /// Answers; batches are joined here, outside the lock.
-    fn settle(&self, env: &Arc<StepEnv>, settled: Vec<Settled>) {
+    fn settle<'a>(&self, here: impl Into<Option<&'a Arc<StepEnv>>>, settled: Vec<Settled>) {
+        let env = here.into();
         for op in settled {
             match op {
                 Settled::Put(waiter, result) => waiter.settle(env, || result.map(|()| Vec::new())),
@@ -211,6 +250,9 @@ impl State {
     }
 
     fn let_out(&mut self, spec: &Spec, settled: &mut Vec<Settled>) -> bool {
+        if self.dequeues.first().is_some_and(|take| take.member.is_some()) {
+            return self.let_tokens_out(spec, settled);
+        }
         let mut moved = false;
         let more_comes = !self.enqueues.is_empty();
         while let Some(take) = self.dequeues.first() {
@@ -224,6 +266,22 @@ impl State {
                 }
             }
         }
+        moved
+    }
+
+    /// Tokens go to those who have a use for them, which need not be the first in line.
+    fn let_tokens_out(&mut self, spec: &Spec, settled: &mut Vec<Settled>) -> bool {
+        queue_tokens::forget_old(&mut self.items);
+        let (items, closed, mut results) = (&mut self.items, self.closed, Vec::new());
+        let served = self.dequeues.remove_if(|take| {
+            let result = take.token(items, closed, spec);
+            let served = result.is_some();
+            results.extend(result);
+            served
+        });
+        let moved = !served.is_empty();
+        let done = served.into_iter().zip(results);
+        settled.extend(done.map(|((take, waiter), result)| Settled::Take(waiter, result.map(|()| take))));
         moved
     }
 
@@ -291,6 +349,21 @@ impl Batch {
 }
 
 impl Take {
+    /// Takes a token of synchronous training; nothing if it has to wait.
+    fn token(&mut self, items: &mut Items, closed: bool, spec: &Spec) -> Option<Result<()>> {
+        let token = match &self.member {
+            Some(member) => queue_tokens::take(items, member),
+            None => items.pop(),
+        };
+        match token {
+            Some(token) => {
+                self.taken.push(token);
+                Some(Ok(()))
+            }
+            None => closed.then(|| Err(self.too_few(items.len(), spec))),
+        }
+    }
+
     fn advance(&mut self, items: &mut Items, closed: bool, more_comes: bool, spec: &Spec) -> Progress {
         let size = items.len();
         if closed && size < self.left {

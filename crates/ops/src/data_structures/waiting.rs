@@ -29,12 +29,16 @@ impl Waiter {
 
     /// Answers. No lock may be held: the step that is answered may come straight back. Other steps than `here` go on
     /// elsewhere, since this thread is in the middle of its own, and a hundred may wait in a row.
-    pub fn settle(mut self, here: &Arc<StepEnv>, result: impl FnOnce() -> Result<Vec<Tensor>> + Send + 'static) {
+    pub fn settle<'a>(
+        mut self,
+        here: impl Into<Option<&'a Arc<StepEnv>>>,
+        result: impl FnOnce() -> Result<Vec<Tensor>> + Send + 'static,
+    ) {
         if let Some(token) = self.token.take() {
             self.env.cancel.deregister(token);
         }
         let Some(answer) = self.answer.take() else { return };
-        match Arc::ptr_eq(&self.env, here) {
+        match here.into().is_some_and(|here| Arc::ptr_eq(&self.env, here)) {
             true => answer(result()),
             false => (self.env.spawn)(Box::new(move || answer(result()))),
         }

@@ -2,7 +2,7 @@
 
 use graph::{Function, Graph, Node, Output, Signatures};
 use math::Pool;
-use op::{Callable, Ctx, Functions, Inputs, Kernel, Outputs, Registry, Resources, Run, Setup, StepEnv, Value};
+use op::{Callable, Ctx, Functions, Inputs, Kernel, Member, Outputs, Registry, Resources, Run, Setup, StepEnv, Value};
 use status::{Result, cancelled, internal, not_found};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -71,6 +71,13 @@ impl Evaluation {
             done: RefCell::default(),
             kernels: self.kernels.clone(),
         }
+    }
+
+    /// The next step, of a session that takes part in synchronous training.
+    pub fn next_of(&self, member: &Arc<Member>) -> Evaluation {
+        let mut next = self.next();
+        Arc::get_mut(&mut next.env).expect("nobody has the new step yet").member = Some(member.clone());
+        next
     }
 
     /// Cancels the step.

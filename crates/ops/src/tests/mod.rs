@@ -4,6 +4,7 @@ mod accumulator;
 mod channels_first;
 mod evaluate;
 mod lookup;
+mod members;
 mod queue;
 mod reader;
 mod staging;

@@ -1,10 +1,12 @@
 //! Optimizers against TensorFlow's own, gradients against differences, and what is built around them.
 
+mod coordination;
 mod derivatives;
 mod device_setter;
 mod file_writer;
 mod losses;
 mod schedules;
+mod sync_replicas;
 mod variables;
 
 use graph::Graph;

@@ -1,0 +1,44 @@
+//! The token queue of synchronous training, at a task that tells sessions apart: whose token is whose.
+
+use super::queue_items::{Element, Items};
+use super::queue_spec::{Order, Spec};
+use op::Member;
+use tensor::{DType, Tensor};
+
+/// The name that SyncReplicasOptimizer gives its queue.
+const NAME: &str = "sync_token_q";
+
+/// Whether a queue holds the tokens of synchronous training: numbers of steps.
+pub(crate) fn is_token_queue(spec: &Spec) -> bool {
+    spec.name == NAME && spec.order == Order::Fifo && matches!(spec.types[..], [DType::I64 | DType::I32])
+}
+
+/// Forgets tokens of steps before the newest: who got one would only compute a gradient that comes too late.
+pub(crate) fn forget_old(items: &mut Items) {
+    let newest = items.iter().filter_map(step_of).max();
+    if newest.is_some() {
+        items.retain(|element| step_of(element) == newest);
+    }
+}
+
+/// Takes a token that a member has a use for.
+pub(crate) fn take(items: &mut Items, member: &Member) -> Option<Element> {
+    let token = items.pop_first(|element| step_of(element).is_some_and(|step| member.wants(step)))?;
+    if let Some(step) = step_of(&token) {
+        member.take_token(step);
+    }
+    Some(token)
+}
+
+/// A token for a step, as the queue holds it.
+pub(crate) fn token(spec: &Spec, step: i64) -> Element {
+    match spec.types[..] {
+        [DType::I32] => vec![Tensor::scalar(step as i32)],
+        _ => vec![Tensor::scalar(step)],
+    }
+}
+
+fn step_of(element: &Element) -> Option<i64> {
+    let tensor = element.first()?;
+    tensor.to_scalar::<i64>().or_else(|_| tensor.to_scalar::<i32>().map(i64::from)).ok()
+}

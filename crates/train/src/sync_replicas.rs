@@ -1,0 +1,321 @@
+//! Synchronous training: gradients of several replicas are averaged where the variables are, and applied as one.
+//!
+//! The shared names and the ops are TensorFlow's own, so workers in Rust and in Python can be in one job.
+
+use crate::coordination::QueueRunner;
+use crate::{ExponentialMovingAverage, Optimizer};
+use graph::{Node, Output, Scope};
+use layers::collection::{LOCAL_VARIABLES, global_variables, report_uninitialized};
+use layers::{Formula, Formulas, Queue, Variable};
+use op::{Gradient, Slices};
+use ops::data_structures::accumulator::{
+    accumulator_apply_gradient, accumulator_set_global_step, accumulator_take_gradient,
+    resource_conditional_accumulator, sparse_accumulator_apply_gradient, sparse_accumulator_take_gradient,
+    sparse_conditional_accumulator,
+};
+use status::{Result, failed_precondition, invalid};
+use tensor::{DType, PartialShape, Tensor};
+
+/// An optimizer of several replicas that step together. Every worker makes one of these in a graph of its own;
+/// [`apply_gradients`](SyncReplicasOptimizer::apply_gradients) gives the step it runs.
+///
+/// The gradients of a step go to accumulators beside the variables. Those computed with variables of an earlier step
+/// are dropped there. When `replicas_to_aggregate` have come, the chief takes their mean, applies it, and puts tokens
+/// with the new step into a queue; a worker goes on when it has got one.
+pub struct SyncReplicasOptimizer {
+    optimizer: Optimizer,
+    replicas_to_aggregate: usize,
+    total_num_replicas: usize,
+    averages: Option<(ExponentialMovingAverage, Vec<Variable>)>,
+    worker: Option<Scope>,
+}
+
+/// What the workers of a synchronous job run.
+pub struct SyncReplicas {
+    /// A worker's step: gives its gradients away and waits for a token.
+    pub train_op: Node,
+    /// What the chief runs before its first step: tells the accumulators and itself the step.
+    pub chief_init_op: Node,
+    /// What the others run before their first step.
+    pub local_step_init_op: Node,
+    /// Names of variables that have no value yet: those ops can be run when there are none.
+    pub ready_for_local_init_op: Output,
+    /// Applies the mean of each step's gradients; for the chief.
+    pub chief_queue_runner: QueueRunner,
+    accumulators: Vec<Accumulator>,
+    tokens: Queue,
+    step: Variable,
+    replicas: (usize, usize),
+}
+
+/// The accumulator of one variable's gradients.
+struct Accumulator {
+    handle: Output,
+    shared_name: String,
+    variable: Variable,
+}
+
+/// What becomes of the gradients that arrive at an accumulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// They are part of a mean.
+    Accepted,
+    /// They were computed with variables of an earlier step, and dropped.
+    Stale,
+    /// Their worker had given one for the same step already; only under the server's policies `exact` and `shrink`.
+    Dropped,
+}
+
+impl SyncReplicasOptimizer {
+    /// Averages the gradients of as many replicas, by default of all there are.
+    pub fn new(optimizer: Optimizer, replicas_to_aggregate: usize) -> SyncReplicasOptimizer {
+        SyncReplicasOptimizer {
+            optimizer,
+            replicas_to_aggregate,
+            total_num_replicas: replicas_to_aggregate,
+            averages: None,
+            worker: None,
+        }
+    }
+
+    /// How many replicas there are. More than are averaged: the slowest gradients of each step are dropped. Fewer:
+    /// replicas give several gradients for each step.
+    pub fn total_num_replicas(mut self, total: usize) -> SyncReplicasOptimizer {
+        self.total_num_replicas = total;
+        self
+    }
+
+    /// Averages of variables follow them after each step.
+    pub fn averages(mut self, averages: ExponentialMovingAverage, of: &[Variable]) -> SyncReplicasOptimizer {
+        self.averages = Some((averages, of.to_vec()));
+        self
+    }
+
+    /// Where this worker's own nodes go; to the task of its master unless said otherwise.
+    pub fn worker(mut self, scope: &Scope) -> SyncReplicasOptimizer {
+        self.worker = Some(scope.clone());
+        self
+    }
+
+    /// The optimizer inside, which knows its slots.
+    pub fn optimizer(&self) -> &Optimizer {
+        &self.optimizer
+    }
+
+    /// The average that follows a variable, if there is one.
+    pub fn average(&self, variable: &Variable) -> Option<Variable> {
+        self.averages.as_ref()?.0.average(variable)
+    }
+
+    /// A step that makes `loss` smaller, changing all trainable variables.
+    pub fn minimize(&self, loss: &Output, step: &Variable) -> Result<SyncReplicas> {
+        self.apply_gradients(&self.compute_gradients(loss, &[])?, step)
+    }
+
+    /// The gradients of this replica. What is done to them before they are applied, such as clipping them by their
+    /// norm, is done for each replica.
+    pub fn compute_gradients(
+        &self,
+        loss: &Output,
+        variables: &[Variable],
+    ) -> Result<Vec<(Option<Gradient>, Variable)>> {
+        self.optimizer.compute_gradients(loss, variables)
+    }
+
+    /// A step that gives this replica's gradients to the others and waits until the mean of all is applied. The step
+    /// counter tells which gradients come too late.
+    pub fn apply_gradients(&self, gradients: &[(Option<Gradient>, Variable)], step: &Variable) -> Result<SyncReplicas> {
+        if gradients.is_empty() {
+            return Err(invalid!("Must supply at least one variable"));
+        }
+        let graph = step.graph();
+        let worker = self.worker.clone().unwrap_or_else(|| graph.root());
+        let local_step = local_step(&worker, step.dtype());
+        let local_step_init_op = local_step.assign(&step.read(&worker).seen_from(&worker));
+        let ready_for_local_init_op = report_uninitialized(&worker, &global_variables(graph));
+        let scope = graph.root().named("sync_replicas");
+        let mut parts = Parts { scope: &scope, local_step: &local_step, required: self.replicas_to_aggregate };
+        let (mut pushes, mut means, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
+        for (gradient, variable) in gradients {
+            let mean = match gradient {
+                None => None,
+                Some(gradient) => {
+                    let (accumulator, push, mean) = parts.accumulate(gradient, variable)?;
+                    pushes.push(push);
+                    accumulators.push(accumulator);
+                    Some(mean)
+                }
+            };
+            means.push((mean, variable.clone()));
+        }
+        let update = self.optimizer.apply_gradients(&means, Some(step))?;
+        let beside = graph.root().beside(step.handle().node());
+        let tokens = token_queue(&beside, step.dtype());
+        let token = tokens.seen_from(&beside.after(&pushes)).dequeue().remove(0);
+        let train_op = local_step.assign(&token.seen_from(&graph.root()));
+        let sync_op = self.sync_op(&tokens, &update, step);
+        let chief_queue_runner = QueueRunner::new(&tokens, &[sync_op]);
+        let chief_init_op = chief_init_op(&scope, &local_step_init_op, &accumulators, step);
+        graph.check()?;
+        Ok(SyncReplicas {
+            train_op,
+            chief_init_op,
+            local_step_init_op,
+            ready_for_local_init_op,
+            chief_queue_runner,
+            accumulators,
+            tokens,
+            step: step.clone(),
+            replicas: (self.replicas_to_aggregate, self.total_num_replicas),
+        })
+    }
+
+    /// What the chief repeats: after the update, tokens for all, and averages.
+    fn sync_op(&self, tokens: &Queue, update: &Node, step: &Variable) -> Node {
+        let scope = tokens.handle().scope().after([update]);
+        let count = self.total_num_replicas.max(self.replicas_to_aggregate);
+        let sync_op = put_tokens(&tokens.seen_from(&scope), count, step);
+        let averaged = self.averages.as_ref().and_then(|(averages, of)| {
+            let scope = tokens.graph().root().after([&sync_op]);
+            averages.apply_in(&scope, of)
+        });
+        averaged.unwrap_or(sync_op)
+    }
+}
+
+impl SyncReplicas {
+    /// Puts the first tokens into the queue; for the chief. As many as gradients are averaged unless said otherwise:
+    /// with that many, replicas need not wait for each other in the first step. If there are fewer replicas than
+    /// gradients, at least the difference is needed.
+    pub fn init_tokens_op(&self, tokens: Option<usize>) -> Result<Node> {
+        let (aggregate, total) = self.replicas;
+        let needed = aggregate.saturating_sub(total);
+        let tokens = tokens.unwrap_or(aggregate);
+        if tokens < needed {
+            return Err(invalid!("Too few tokens to finish the first step: {tokens} (given) vs {needed} (needed)"));
+        }
+        Ok(match tokens {
+            0 => self.step.graph().root().op("NoOp").named("no_init_tokens").node(),
+            count => put_tokens(&self.tokens, count, &self.step),
+        })
+    }
+
+    /// How many gradients for all variables have met this fate since the server started. Only a flowgrid server
+    /// counts them; on another one the step that reads this fails.
+    pub fn counter(&self, arrived: Arrived) -> Result<Output> {
+        let counts: Vec<Output> = self.accumulators.iter().map(|accumulator| accumulator.counter(arrived)).collect();
+        if counts.is_empty() {
+            return Err(failed_precondition!("There are no gradients to count"));
+        }
+        let scope = self.step.graph().root().named("sync_replicas/counter");
+        Ok(scope.op("AddN").named(arrived.name()).inputs(&counts).output())
+    }
+}
+
+impl Arrived {
+    fn name(self) -> &'static str {
+        match self {
+            Arrived::Accepted => "accepted",
+            Arrived::Stale => "stale",
+            Arrived::Dropped => "dropped",
+        }
+    }
+}
+
+impl Accumulator {
+    /// The server keeps the counts as variables, named after the accumulator.
+    fn counter(&self, arrived: Arrived) -> Output {
+        let node = self.handle.node();
+        let scope = node.graph().root().reenter("sync_replicas").beside(self.variable.handle().node());
+        let name = format!("{}/{}", self.shared_name, arrived.name());
+        let handle = scope.after([node]).op("VarHandleOp").named(arrived.name()).attr("shared_name", name);
+        let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
+        ops::state::read_variable::read_variable(&handle, DType::I64)
+    }
+}
+
+/// What is the same for the accumulators of all variables.
+struct Parts<'a> {
+    scope: &'a Scope,
+    local_step: &'a Variable,
+    required: usize,
+}
+
+impl Parts<'_> {
+    /// An accumulator beside a variable, a node that adds the gradient, and the mean.
+    fn accumulate(&mut self, gradient: &Gradient, variable: &Variable) -> Result<(Accumulator, Node, Gradient)> {
+        let scope = self.scope.beside(variable.handle().node());
+        let shared_name = format!("{}/grad_accum", variable.handle().name());
+        let required = i32::try_from(self.required).map_err(|_| invalid!("{} replicas are too many", self.required))?;
+        let required = scope.constant(required);
+        let step = self.local_step.read(self.scope).seen_from(&scope).cast(DType::I64);
+        let (handle, push, mean) = match gradient {
+            Gradient::Dense(value) => {
+                let dtype = value.dtype();
+                let handle = resource_conditional_accumulator(&scope, &shared_name, dtype, &variable.shape());
+                let push = accumulator_apply_gradient(&handle, &step, &value.seen_from(&scope));
+                let mean = Gradient::Dense(accumulator_take_gradient(&handle, &required, dtype));
+                (handle, push, mean)
+            }
+            Gradient::Sparse(slices) => {
+                let handle = sparse_conditional_accumulator(
+                    &scope,
+                    &shared_name,
+                    slices.values.dtype(),
+                    &PartialShape::scalar(),
+                );
+                let push = push_slices((self.scope, &scope), &handle, &step, slices);
+                let (indices, values, shape) =
+                    sparse_accumulator_take_gradient(&handle, &required, slices.values.dtype());
+                (handle, push, Gradient::Sparse(Slices { indices, values, shape: Some(shape) }))
+            }
+        };
+        Ok((Accumulator { handle, shared_name, variable: variable.clone() }, push, mean))
+    }
+}
+
+/// Adds rows to an accumulator, which merges lists that are sorted and name no row twice.
+fn push_slices((own, beside): (&Scope, &Scope), handle: &Output, step: &Output, slices: &Slices) -> Node {
+    let indices = slices.indices.seen_from(own).cast(DType::I64);
+    let unique = own.op("Unique").input(&indices).attr("out_idx", DType::I32).node();
+    let count = own.op("Size").input(&unique.output(0)).output();
+    let rows = slices.values.seen_from(own);
+    let rows = own.op("UnsortedSegmentSum").input(&rows).input(&unique.output(1)).input(&count).output();
+    let order = own.op("TopKV2").input(&-unique.output(0)).input(&count).node().output(1);
+    let (indices, rows) = (unique.output(0).gather(&order), rows.gather(&order));
+    let (shape, known) = match &slices.shape {
+        Some(shape) => (shape.seen_from(own).cast(DType::I64), true),
+        None => (own.constant(Tensor::vector::<i64>(&[])), false),
+    };
+    sparse_accumulator_apply_gradient(&handle.seen_from(beside), step, (&indices, &rows), &shape, known)
+}
+
+/// The step with whose variables this worker computes, on its own task.
+fn local_step(worker: &Scope, dtype: DType) -> Variable {
+    let anchor = worker.op("NoOp").node();
+    let builder = Variable::build(&worker.beside(&anchor), "sync_rep_local_step").dtype(dtype).trainable(false);
+    builder.collections(&[LOCAL_VARIABLES]).make()
+}
+
+fn token_queue(scope: &Scope, dtype: DType) -> Queue {
+    let queue = Queue::fifo(scope, &[dtype]).shapes(&[PartialShape::scalar()]);
+    queue.name("sync_token_q").shared_name("sync_token_q").make()
+}
+
+/// Puts tokens that say the present step into their queue.
+fn put_tokens(queue: &Queue, count: usize, step: &Variable) -> Node {
+    let scope = queue.handle().scope();
+    let dims = scope.constant(Tensor::vector::<i32>(&[count as i32]));
+    let tokens = scope.op("Fill").input(&dims).input(&step.read(scope)).output();
+    queue.enqueue_many(&[tokens])
+}
+
+fn chief_init_op(scope: &Scope, local: &Node, accumulators: &[Accumulator], step: &Variable) -> Node {
+    let mut nodes = vec![local.clone()];
+    for accumulator in accumulators {
+        let at = accumulator.handle.scope();
+        let now = step.read(scope).seen_from(at).cast(DType::I64);
+        nodes.push(accumulator_set_global_step(&accumulator.handle, &now));
+    }
+    scope.group(&nodes)
+}

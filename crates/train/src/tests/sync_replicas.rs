@@ -1,0 +1,315 @@
+//! Workers that step together are as one worker with all their examples.
+
+use super::graph;
+use crate::optimizer::{GradientDescent, Momentum};
+use crate::{
+    Arrived, Coordinator, ExponentialMovingAverage, Optimizer, SyncReplicas, SyncReplicasOptimizer, create_global_step,
+    replica_device_setter,
+};
+use graph::{Graph, Output, Scope};
+use layers::collection::global_variables_initializer;
+use layers::{Formula, Formulas, Initializer, Kind, Variable};
+use session::{LocalCluster, ServerOptions, Session, SyncPolicy, feeds};
+use std::sync::Arc;
+use tensor::{DType, Tensor};
+
+const STEPS: usize = 6;
+
+/// A ps task and as many worker tasks, in this process.
+fn start(policy: SyncPolicy, workers: usize) -> LocalCluster {
+    let small = |options| ServerOptions { inter_op_threads: 2, intra_op_threads: 1, sync_policy: policy, ..options };
+    LocalCluster::start_with(&[("ps", 1), ("worker", workers)], small).unwrap()
+}
+
+/// The examples of a step, of which each of two workers has one half.
+fn example(step: usize) -> (Vec<[f32; 2]>, Vec<f32>) {
+    let x: Vec<[f32; 2]> = (0..4).map(|i| [((step * 4 + i) as f32).sin(), ((step + i) as f32 * 0.7).cos()]).collect();
+    let y = x.iter().map(|[a, b]| 2.0 * a - b + 0.5).collect();
+    (x, y)
+}
+
+fn tensors(x: &[[f32; 2]], y: &[f32]) -> (Tensor, Tensor) {
+    (Tensor::from_slice([x.len(), 2], x.as_flattened()).unwrap(), Tensor::from_slice([y.len(), 1], y).unwrap())
+}
+
+struct Model {
+    x: Output,
+    y: Output,
+    w: Variable,
+    loss: Output,
+}
+
+fn model(scope: &Scope, kind: Kind) -> Model {
+    let (x, y) = (scope.placeholder(DType::F32, &[-1, 2]), scope.placeholder(DType::F32, &[-1, 1]));
+    let first = Initializer::Value([[0.1f32], [-0.3]].into());
+    let w = Variable::build(scope, "w").initializer(first).kind(kind).make();
+    let b = Variable::build(scope, "b").shape([1]).kind(kind).make();
+    let loss = (x.matmul(&w) + &b - &y).square().mean();
+    Model { x, y, w, loss }
+}
+
+/// What one worker with all the examples learns.
+fn alone(kind: Kind) -> Vec<f32> {
+    let graph = graph();
+    let model = model(&graph.root(), kind);
+    let train = Optimizer::new(Momentum::new(0.1, 0.9)).minimize(&model.loss).unwrap();
+    let session = Session::local(&graph);
+    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    for step in 0..STEPS {
+        let (x, y) = example(step);
+        let (x, y) = tensors(&x, &y);
+        session.execute(&train, feeds! { &model.x => x, &model.y => y }).unwrap();
+    }
+    session.run(&model.w, feeds! {}).unwrap()
+}
+
+struct Replica {
+    index: usize,
+    graph: Graph,
+    model: Model,
+    step: Variable,
+    sync: SyncReplicas,
+    session: Arc<Session>,
+    coordinator: Coordinator,
+}
+
+impl Replica {
+    fn open(cluster: &LocalCluster, index: usize, kind: Kind, optimizer: SyncReplicasOptimizer) -> Replica {
+        let graph = graph();
+        let worker = format!("/job:worker/task:{index}");
+        let scope = replica_device_setter(1).worker_device(&worker).on(&graph.root());
+        let builder = Variable::build(&scope, "global_step").dtype(DType::I64).trainable(false);
+        let step = builder.make();
+        let model = model(&scope, kind);
+        let sync = optimizer.worker(&scope).minimize(&model.loss, &step).unwrap();
+        let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
+        Replica { index, graph, model, step, sync, session, coordinator: Coordinator::new() }
+    }
+
+    /// What a worker does before its first step.
+    fn begin(&self, tokens: Option<usize>) {
+        if self.index == 0 {
+            let tokens = self.sync.init_tokens_op(tokens).unwrap();
+            self.session.execute(&global_variables_initializer(&self.graph), feeds! {}).unwrap();
+            self.session.execute(&self.sync.chief_init_op, feeds! {}).unwrap();
+            self.session.execute(&tokens, feeds! {}).unwrap();
+            self.sync.chief_queue_runner.start(&self.session, &self.coordinator).unwrap();
+        } else {
+            let missing: Vec<String> = self.session.run(&self.sync.ready_for_local_init_op, feeds! {}).unwrap();
+            assert_eq!(missing, Vec::<String>::new());
+            self.session.execute(&self.sync.local_step_init_op, feeds! {}).unwrap();
+        }
+    }
+
+    fn train(&self, step: usize) {
+        let (x, y) = example(step);
+        let half = 2 * self.index..2 * self.index + 2;
+        let (x, y) = tensors(&x[half.clone()], &y[half]);
+        self.session.execute(&self.sync.train_op, feeds! { &self.model.x => x, &self.model.y => y }).unwrap();
+    }
+
+    fn steps(&self) -> i64 {
+        self.session.run(&self.step, feeds! {}).unwrap()
+    }
+
+    fn weights(&self) -> Vec<f32> {
+        self.session.run(&self.model.w, feeds! {}).unwrap()
+    }
+
+    fn end(self) {
+        self.coordinator.request_stop();
+        self.session.close().unwrap();
+        self.coordinator.join().unwrap();
+    }
+}
+
+fn momentum(replicas: usize) -> SyncReplicasOptimizer {
+    SyncReplicasOptimizer::new(Optimizer::new(Momentum::new(0.1, 0.9)), replicas)
+}
+
+fn pair(cluster: &LocalCluster, kind: Kind) -> [Replica; 2] {
+    [0, 1].map(|index| Replica::open(cluster, index, kind, momentum(2)))
+}
+
+fn assert_close(found: &[f32], wanted: &[f32]) {
+    let close = found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| (a - b).abs() <= 1e-6);
+    assert!(close, "{found:?} instead of {wanted:?}");
+}
+
+#[test]
+fn two_workers_are_as_one() {
+    for kind in [Kind::Resource, Kind::Reference] {
+        let cluster = start(SyncPolicy::Tf, 2);
+        let replicas = pair(&cluster, kind);
+        // Without tokens to begin with, and in step, TensorFlow's rule gives each worker one gradient for each step.
+        replicas.iter().for_each(|replica| replica.begin(Some(0)));
+        for step in 0..STEPS {
+            std::thread::scope(|threads| {
+                replicas.iter().for_each(|replica| drop(threads.spawn(move || replica.train(step))));
+            });
+        }
+        assert_eq!(replicas[1].steps(), STEPS as i64);
+        assert_close(&replicas[0].weights(), &alone(kind));
+        let counters = [Arrived::Accepted, Arrived::Stale, Arrived::Dropped].map(|fate| {
+            let counter = replicas[0].sync.counter(fate).unwrap();
+            replicas[0].session.run::<i64>(&counter, feeds! {}).unwrap()
+        });
+        // Two variables, two workers.
+        assert_eq!(counters, [4 * STEPS as i64, 0, 0]);
+        replicas.into_iter().rev().for_each(Replica::end);
+    }
+}
+
+#[test]
+fn exact_workers_need_no_lockstep() {
+    let cluster = start(SyncPolicy::Exact, 2);
+    let replicas = pair(&cluster, Kind::Resource);
+    replicas.iter().for_each(|replica| replica.begin(None));
+    std::thread::scope(|threads| {
+        for replica in &replicas {
+            threads.spawn(move || (0..STEPS).for_each(|step| replica.train(step)));
+        }
+    });
+    assert_eq!(replicas[1].steps(), STEPS as i64);
+    assert_close(&replicas[0].weights(), &alone(Kind::Resource));
+    replicas.into_iter().rev().for_each(Replica::end);
+}
+
+#[test]
+fn a_lone_worker_makes_no_exact_step() {
+    let cluster = start(SyncPolicy::Exact, 2);
+    let [chief, other] = pair(&cluster, Kind::Resource);
+    chief.begin(None);
+    std::thread::scope(|threads| {
+        let lone = threads.spawn(|| chief.train(0));
+        let accepted = chief.sync.counter(Arrived::Accepted).unwrap();
+        while chief.session.run::<i64>(&accepted, feeds! {}).unwrap() < 2 {
+            std::thread::yield_now();
+        }
+        assert_eq!(chief.steps(), 0);
+        assert!(!lone.is_finished());
+        other.begin(None);
+        other.train(0);
+    });
+    assert_eq!(chief.steps(), 1);
+    other.end();
+    chief.end();
+}
+
+#[test]
+fn nobody_waits_for_a_worker_that_left() {
+    let cluster = start(SyncPolicy::Shrink, 2);
+    let [chief, other] = pair(&cluster, Kind::Resource);
+    [&chief, &other].into_iter().for_each(|replica| replica.begin(None));
+    std::thread::scope(|threads| {
+        [&chief, &other].into_iter().for_each(|replica| drop(threads.spawn(|| replica.train(0))));
+    });
+    other.end();
+    (1..4).for_each(|step| chief.train(step));
+    assert_eq!(chief.steps(), 4);
+    // A worker that comes back from the same task is waited for again.
+    let again = Replica::open(&cluster, 1, Kind::Resource, momentum(2));
+    again.begin(None);
+    std::thread::scope(|threads| {
+        [&chief, &again].into_iter().for_each(|replica| drop(threads.spawn(|| replica.train(4))));
+    });
+    assert_eq!(chief.steps(), 5);
+    again.end();
+    chief.end();
+}
+
+#[test]
+fn nobody_waits_for_a_worker_that_died() {
+    let mut cluster = start(SyncPolicy::Shrink, 2);
+    let [chief, other] = pair(&cluster, Kind::Resource);
+    [&chief, &other].into_iter().for_each(|replica| replica.begin(None));
+    std::thread::scope(|threads| {
+        [&chief, &other].into_iter().for_each(|replica| drop(threads.spawn(|| replica.train(0))));
+    });
+    // Its server goes away without a word to the ps.
+    cluster.stop("worker", 1);
+    (1..4).for_each(|step| chief.train(step));
+    assert_eq!(chief.steps(), 4);
+    chief.end();
+}
+
+#[test]
+fn one_worker_can_give_several_gradients() {
+    let cluster = start(SyncPolicy::Tf, 1);
+    let graph = graph();
+    let root = graph.root();
+    let step = create_global_step(&graph).unwrap();
+    let x = root.placeholder(DType::F32, &[]);
+    let w = Variable::build(&root, "w").initializer(Initializer::Constant(10.0)).make();
+    let averages = ExponentialMovingAverage::new(0.5);
+    let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2).total_num_replicas(1);
+    let optimizer = optimizer.averages(averages, std::slice::from_ref(&w));
+    let sync = optimizer.minimize(&(w.value() * &x), &step).unwrap();
+    assert!(sync.init_tokens_op(Some(0)).is_err());
+    let tokens = sync.init_tokens_op(None).unwrap();
+    let average = optimizer.average(&w).unwrap();
+    let session = Arc::new(Session::connect(&cluster.targets("worker")[0], &graph).unwrap());
+    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&sync.chief_init_op, feeds! {}).unwrap();
+    session.execute(&tokens, feeds! {}).unwrap();
+    let coordinator = Coordinator::new();
+    sync.chief_queue_runner.start(&session, &coordinator).unwrap();
+    for gradient in [1f32, 3.0] {
+        session.execute(&sync.train_op, feeds! { &x => gradient }).unwrap();
+    }
+    while session.run::<i64>(&step, feeds! {}).unwrap() == 0 {
+        std::thread::yield_now();
+    }
+    // Its token is the second of step 0: it is too late.
+    session.execute(&sync.train_op, feeds! { &x => 100f32 }).unwrap();
+    let follow = || session.run::<(f32, f32)>((&w, &average), feeds! {}).unwrap();
+    // The average follows after the tokens were given.
+    while follow() != (8.0, 9.0) {
+        assert_eq!(follow().0, 8.0);
+        std::thread::yield_now();
+    }
+    coordinator.request_stop();
+    session.close().unwrap();
+    coordinator.join().unwrap();
+}
+
+#[test]
+fn rows_are_averaged_over_those_who_have_them() {
+    let cluster = start(SyncPolicy::Exact, 2);
+    let replicas: Vec<_> = (0..2).map(|index| rows(&cluster, index)).collect();
+    std::thread::scope(|threads| {
+        for (session, sync, ..) in &replicas {
+            threads.spawn(|| session.execute(&sync.train_op, feeds! {}).unwrap());
+        }
+    });
+    let found: Vec<f32> = replicas[0].0.run(&replicas[0].2, feeds! {}).unwrap();
+    // Row 1 of both, twice in the second; rows 0 and 3 of one each.
+    assert_eq!(found, [-1.0, -1.5, 0.0, -1.0]);
+    for (session, _, _, coordinator) in replicas {
+        coordinator.request_stop();
+        session.close().unwrap();
+        coordinator.join().unwrap();
+    }
+}
+
+/// A replica that picks rows 3 and 1, or 1, 0 and 1.
+fn rows(cluster: &LocalCluster, index: usize) -> (Arc<Session>, SyncReplicas, Variable, Coordinator) {
+    let graph = graph();
+    let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{index}")).on(&graph.root());
+    let step = Variable::build(&scope, "global_step").dtype(DType::I64).trainable(false).make();
+    let table = Variable::build(&scope, "table").shape([4, 1]).make();
+    let picked: &[i32] = if index == 0 { &[3, 1] } else { &[1, 0, 1] };
+    let loss = table.gather(&scope.constant(picked)).sum();
+    let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2);
+    let sync = optimizer.worker(&scope).minimize(&loss, &step).unwrap();
+    let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
+    let coordinator = Coordinator::new();
+    if index == 0 {
+        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        session.execute(&sync.chief_init_op, feeds! {}).unwrap();
+        sync.chief_queue_runner.start(&session, &coordinator).unwrap();
+    } else {
+        session.execute(&sync.local_step_init_op, feeds! {}).unwrap();
+    }
+    (session, sync, table, coordinator)
+}
