@@ -1,7 +1,8 @@
 //! Names of collections, as TensorFlow spells them, and what they hold.
 
 use crate::Variable;
-use graph::{AttrValue, Graph, Node};
+use crate::{Formula, Formulas};
+use graph::{AttrValue, Graph, Node, Output, Scope};
 use status::Result;
 
 /// All variables.
@@ -47,6 +48,20 @@ pub fn global_variables_initializer(graph: &Graph) -> Node {
 pub fn initializer(graph: &Graph, name: &str, variables: &[Variable]) -> Node {
     let initializers: Vec<Node> = variables.iter().map(|variable| variable.initializer().clone()).collect();
     graph.root().after(&initializers).op("NoOp").named(name).node()
+}
+
+/// The names of those of these variables that have no value yet, as the node says when it runs.
+pub fn report_uninitialized(scope: &Scope, variables: &[Variable]) -> Output {
+    let scope = scope.named("report_uninitialized_variables");
+    let names: Vec<String> = variables.iter().map(Variable::name).collect();
+    if names.is_empty() {
+        return scope.constant(names);
+    }
+    let ready: Vec<Output> = variables.iter().map(|variable| variable.is_initialized().seen_from(&scope)).collect();
+    let ready = scope.op("Pack").named("stack").inputs(&ready).output();
+    let missing = scope.op("LogicalNot").input(&ready).output();
+    let places = scope.op("Where").input(&missing).output().reshape(&[-1]);
+    scope.constant(names).gather(&places)
 }
 
 /// The nodes in a collection.

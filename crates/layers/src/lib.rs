@@ -7,9 +7,11 @@ mod initializer;
 pub mod layer;
 pub mod loss;
 mod operators;
+mod queue;
 pub mod summary;
 mod variable;
 
 pub use formula::{Formula, Formulas};
 pub use initializer::Initializer;
+pub use queue::{Queue, QueueBuilder};
 pub use variable::{Kind, Reuse, Variable, VariableBuilder, VariableScope};

@@ -1,9 +1,11 @@
 //! Saved models and meta graphs: graphs with the names of what goes in and comes out, and all that belongs to them.
 
 mod meta_graph;
+mod queue_runner;
 mod wire;
 
 pub use meta_graph::{Asset, Collection, MetaGraph, Saver, Signature, TensorInfo, TensorName, read_graph};
+pub use queue_runner::QueueRunnerDef;
 
 use crate::fs::{FileSystems, path};
 use crate::text::text_to_binary;

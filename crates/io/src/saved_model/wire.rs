@@ -1,8 +1,8 @@
 //! Messages of saved models become ours here. Parts that nobody here reads are declared as bytes: a message in a message
 //! is its length and its bytes, so what is inside them stays as it was.
 
-use super::SavedModel;
 use super::meta_graph::{Asset, Collection, MetaGraph, Saver, Signature, TensorInfo, TensorName};
+use super::{QueueRunnerDef, SavedModel};
 use crate::fs::data_loss;
 use bytes::Bytes;
 use prost::Message;
@@ -305,4 +305,26 @@ fn decode_asset(raw: RawAsset) -> Asset {
 
 fn encode_asset(asset: &Asset) -> RawAsset {
     RawAsset { tensor: Some(encode_info(&asset.tensor)), filename: asset.filename.clone() }
+}
+
+pub(crate) fn decode_queue_runner(bytes: &[u8]) -> Result<QueueRunnerDef> {
+    let message: pb::QueueRunnerDef = decode(Bytes::copy_from_slice(bytes), "queue runner")?;
+    Ok(QueueRunnerDef {
+        queue: message.queue_name,
+        enqueue_ops: message.enqueue_op_name,
+        close_op: message.close_op_name,
+        cancel_op: message.cancel_op_name,
+        closed: message.queue_closed_exception_types,
+    })
+}
+
+pub(crate) fn encode_queue_runner(runner: &QueueRunnerDef) -> Bytes {
+    let message = pb::QueueRunnerDef {
+        queue_name: runner.queue.clone(),
+        enqueue_op_name: runner.enqueue_ops.clone(),
+        close_op_name: runner.close_op.clone(),
+        cancel_op_name: runner.cancel_op.clone(),
+        queue_closed_exception_types: runner.closed.clone(),
+    };
+    message.encode_to_vec().into()
 }

@@ -1,0 +1,12 @@
+//! Threads beside the training loop: who stops them, what they repeat, what they feed.
+
+mod coordinator;
+mod looper;
+mod queue_runner;
+
+pub use coordinator::{Coordinator, JoinOptions};
+pub use looper::Looper;
+pub use queue_runner::{QUEUE_RUNNERS, QueueRunner, QueueRunnerDef, queue_runners, start_queue_runners};
+
+#[cfg(test)]
+pub(crate) use looper::Grid;

@@ -1,0 +1,183 @@
+//! Threads that keep queues filled.
+
+use super::Coordinator;
+use graph::{AttrList, AttrValue, Function, Graph, Node};
+use layers::Queue;
+use parking_lot::Mutex;
+use session::{Session, feeds};
+use status::{Code, Result, not_found};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The collection of queue runners, as TensorFlow calls it.
+pub const QUEUE_RUNNERS: &str = "queue_runners";
+
+pub use io::saved_model::QueueRunnerDef;
+
+/// Enqueue ops of a queue, each repeated by a thread of its own until the input ends or a coordinator stops them.
+///
+/// The last thread that meets the end of the input closes the queue; one more thread waits for the stop and then
+/// sends away whoever still waits for room.
+#[derive(Clone)]
+pub struct QueueRunner {
+    queue: String,
+    enqueue: Vec<Node>,
+    close: Node,
+    cancel: Node,
+    closed: Vec<Code>,
+}
+
+impl QueueRunner {
+    /// A runner of these ops, which fill `queue`.
+    pub fn new(queue: &Queue, enqueue: &[Node]) -> QueueRunner {
+        QueueRunner {
+            queue: queue.name(),
+            enqueue: enqueue.to_vec(),
+            close: queue.close(false),
+            cancel: queue.close(true),
+            closed: vec![Code::OutOfRange],
+        }
+    }
+
+    /// The same runner, for which errors of these kinds mean the end of the input.
+    pub fn closed_by(mut self, codes: &[Code]) -> QueueRunner {
+        self.closed = codes.to_vec();
+        self
+    }
+
+    /// The name of the queue.
+    pub fn queue(&self) -> &str {
+        &self.queue
+    }
+
+    /// Starts the threads; `coordinator` stops them and waits for them.
+    pub fn start(&self, session: &Arc<Session>, coordinator: &Coordinator) -> Result<()> {
+        let running = Arc::new(Mutex::new(self.enqueue.len()));
+        for op in &self.enqueue {
+            let (runner, op, session, running) = (self.clone(), op.clone(), session.clone(), running.clone());
+            let name = format!("QueueRunnerThread-{}-{}", self.queue, op.name());
+            coordinator.spawn(&name, move |coordinator| runner.fill(&session, coordinator, &op, &running))?;
+        }
+        let (cancel, session) = (self.cancel.clone(), session.clone());
+        let name = format!("QueueRunnerThread-{}-close_on_stop", self.queue);
+        coordinator.spawn(&name, move |coordinator| {
+            coordinator.wait_for_stop(None);
+            // The session may be closed by now, and the queue out of reach.
+            let _ = session.execute(&cancel, feeds! {});
+            Ok(())
+        })
+    }
+
+    /// Repeats one op. Whichever thread ends last because the input did closes the queue.
+    fn fill(&self, session: &Session, coordinator: &Coordinator, op: &Node, running: &Mutex<usize>) -> Result<()> {
+        let ended = self.repeat(session, coordinator, op);
+        let left = {
+            let mut running = running.lock();
+            *running -= 1;
+            *running
+        };
+        match ended {
+            Err(error) if self.closed.contains(&error.code) => {
+                if left == 0 {
+                    // It may be closed already.
+                    let _ = session.execute(&self.close, feeds! {});
+                }
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn repeat(&self, session: &Session, coordinator: &Coordinator, op: &Node) -> Result<()> {
+        let enqueue = session.make_callable(op, &[])?;
+        while !coordinator.should_stop() {
+            enqueue.call::<()>(Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Adds the runner to its graph's collection.
+    pub fn register(&self) {
+        self.close.graph().add_to_collection(QUEUE_RUNNERS, self.to_record());
+    }
+
+    /// The runner as it stands in files.
+    pub fn to_def(&self) -> QueueRunnerDef {
+        QueueRunnerDef {
+            queue: self.queue.clone(),
+            enqueue_ops: self.enqueue.iter().map(Node::name).collect(),
+            close_op: self.close.name(),
+            cancel_op: self.cancel.name(),
+            closed: self.closed.iter().map(|&code| code as i32).collect(),
+        }
+    }
+
+    /// The runner that stands in a file, of a graph that was read with it. Files that name no errors mean the end of
+    /// the input.
+    pub fn from_def(graph: &Graph, def: &QueueRunnerDef) -> Result<QueueRunner> {
+        let root = graph.root();
+        let find = |name: &String| {
+            let missing = || not_found!("The queue runner of {} names {name}, which is not in the graph", def.queue);
+            Node::find(&root, name).ok_or_else(missing)
+        };
+        let closed = match def.closed.is_empty() {
+            true => vec![Code::OutOfRange],
+            false => def.closed.iter().map(|&code| Code::from_number(code)).collect(),
+        };
+        Ok(QueueRunner {
+            queue: def.queue.clone(),
+            enqueue: def.enqueue_ops.iter().map(find).collect::<Result<_>>()?,
+            close: find(&def.close_op)?,
+            cancel: find(&def.cancel_op)?,
+            closed,
+        })
+    }
+
+    fn to_record(&self) -> AttrValue {
+        let def = self.to_def();
+        let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
+        let names = def.enqueue_ops.into_iter().map(Into::into).collect();
+        attrs.insert("queue_name".to_string(), def.queue.into());
+        attrs.insert("enqueue_op_name".to_string(), AttrValue::List(AttrList { strings: names, ..Default::default() }));
+        attrs.insert("close_op_name".to_string(), def.close_op.into());
+        attrs.insert("cancel_op_name".to_string(), def.cancel_op.into());
+        let codes: Vec<i64> = def.closed.iter().map(|&code| code.into()).collect();
+        attrs.insert("queue_closed_exception_types".to_string(), codes.into());
+        AttrValue::Func(Arc::new(Function { name: RECORD.to_string(), attrs }))
+    }
+}
+
+/// The kind of record, named as TensorFlow names its message.
+const RECORD: &str = "QueueRunnerDef";
+
+/// The queue runners in a graph's collection.
+pub fn queue_runners(graph: &Graph) -> Result<Vec<QueueRunner>> {
+    let defs = graph.collection(QUEUE_RUNNERS);
+    defs.iter().filter_map(from_record).map(|def| QueueRunner::from_def(graph, &def)).collect()
+}
+
+/// Starts all queue runners in a session's graph.
+pub fn start_queue_runners(session: &Arc<Session>, coordinator: &Coordinator) -> Result<()> {
+    queue_runners(session.graph())?.iter().try_for_each(|runner| runner.start(session, coordinator))
+}
+
+fn from_record(record: &AttrValue) -> Option<QueueRunnerDef> {
+    let AttrValue::Func(record) = record else { return None };
+    let text = |name: &str| match record.attrs.get(name) {
+        Some(AttrValue::String(text)) => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
+    };
+    let list = |name: &str| match record.attrs.get(name) {
+        Some(AttrValue::List(list)) => list.clone(),
+        _ => AttrList::default(),
+    };
+    let names = list("enqueue_op_name").strings;
+    (record.name == RECORD).then_some(())?;
+    Some(QueueRunnerDef {
+        queue: text("queue_name")?,
+        enqueue_ops: names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
+        close_op: text("close_op_name")?,
+        cancel_op: text("cancel_op_name")?,
+        closed: list("queue_closed_exception_types").ints.iter().map(|&code| code as i32).collect(),
+    })
+}
