@@ -1,6 +1,7 @@
 //! Putting a described graph into one under construction.
 
-use crate::{Graph, GraphDef, Node, Output, Scope, TensorName};
+use crate::{AttrList, AttrValue, Graph, GraphDef, Node, Output, Scope, TensorName};
+use bytes::Bytes;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
 
@@ -67,12 +68,25 @@ fn import_node(
         builder = builder.inputs(&group);
     }
     for (name, value) in &node.attrs {
-        builder = builder.attr(name, value.clone());
+        builder = match name.as_str() {
+            "_class" => builder.attr(name, beside(value, scope.prefix())),
+            _ => builder.attr(name, value.clone()),
+        };
     }
     if !node.device.is_empty() {
         builder = builder.on(&node.device);
     }
     Ok(builder.node())
+}
+
+/// The nodes that a node is beside have a prefix too.
+fn beside(groups: &AttrValue, prefix: &str) -> AttrValue {
+    let AttrValue::List(groups) = groups else { return groups.clone() };
+    let prefixed = |group: &Bytes| match std::str::from_utf8(group).ok().and_then(|group| group.strip_prefix("loc:@")) {
+        Some(name) => format!("loc:@{prefix}{name}").into(),
+        None => group.clone(),
+    };
+    AttrValue::List(AttrList { strings: groups.strings.iter().map(prefixed).collect(), ..groups.clone() })
 }
 
 /// The places of the nodes, every node after its inputs; loops cannot be imported.

@@ -73,6 +73,7 @@ pub(crate) struct Inner {
     pub collections: BTreeMap<String, Vec<AttrValue>>,
     pub library: FunctionLibrary,
     pub seed: Option<i64>,
+    pub finalized: bool,
 }
 
 impl Graph {
@@ -89,6 +90,16 @@ impl Graph {
     /// The first error made while building.
     pub fn check(&self) -> Result<()> {
         self.lock().error.clone().map_or(Ok(()), Err)
+    }
+
+    /// Lets the graph stay as it is: nodes made from now on are building errors.
+    pub fn finalize(&self) {
+        self.lock().finalized = true;
+    }
+
+    /// Whether the graph stays as it is.
+    pub fn is_finalized(&self) -> bool {
+        self.lock().finalized
     }
 
     /// Remembers an error, unless one came before.

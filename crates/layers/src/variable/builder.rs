@@ -1,6 +1,6 @@
 //! A variable in the making.
 
-use super::{Inner, Kind, Variable};
+use super::{Inner, Kind, SaveSlice, Variable};
 use crate::Initializer;
 use crate::collection::{GLOBAL_VARIABLES, TRAINABLE_VARIABLES};
 use graph::{Node, Output, Scope};
@@ -8,16 +8,18 @@ use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape};
 
 /// A variable in the making; float zeros, trainable, a resource, unless said otherwise.
+#[derive(Clone)]
 pub struct VariableBuilder {
-    scope: Scope,
-    name: String,
-    shape: Shape,
+    pub(super) scope: Scope,
+    pub(super) name: String,
+    pub(super) shape: Shape,
     dtype: DType,
     kind: Kind,
-    initializer: Initializer,
-    value: Option<Output>,
+    pub(super) initializer: Initializer,
+    pub(super) value: Option<Output>,
     trainable: bool,
     collections: Vec<String>,
+    pub(super) slice: Option<SaveSlice>,
 }
 
 impl VariableBuilder {
@@ -32,6 +34,7 @@ impl VariableBuilder {
             value: None,
             trainable: true,
             collections: vec![GLOBAL_VARIABLES.to_string()],
+            slice: None,
         }
     }
 
@@ -94,7 +97,8 @@ impl VariableBuilder {
         };
         let beside = inside.beside(handle.node());
         let (initializer, value) = self.attach(&beside, &handle, &initial_value, dtype);
-        let inner = Inner { handle, value, initializer, initial_value, trainable: self.trainable, dtype };
+        let (trainable, slice) = (self.trainable, self.slice.clone());
+        let inner = Inner { handle, value, initializer, initial_value, trainable, dtype, slice };
         let variable = Variable(Arc::new(inner));
         self.register(&variable);
         variable
