@@ -5,6 +5,8 @@ mod device_setter;
 mod file_writer;
 mod losses;
 mod meta_graph;
+mod monitored;
+mod recovery;
 mod saver;
 mod schedules;
 mod variables;
