@@ -1,9 +1,9 @@
 //! The Rust half of `checkpoint_test.py`: writes and reads checkpoints, graphs and saved models as it is told.
 
 use flowgrid::prelude::*;
-use flowgrid::train::import_meta_graph;
 use flowgrid::train::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load, predict_signature};
 use flowgrid::train::saver::Saver;
+use flowgrid::train::{create_global_step_in, import_meta_graph, replica_device_setter};
 use std::collections::BTreeMap;
 
 fn main() -> Result<()> {
@@ -11,7 +11,8 @@ fn main() -> Result<()> {
     match &args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["save", folder, target] => save(folder, target),
         ["restore", prefix, target] => restore(prefix, target),
-        ["import", prefix] => import(prefix),
+        ["import", prefix, fetches @ ..] => import(prefix, fetches),
+        ["train", target, folder] => train(target, folder),
         ["export-model", folder] => export_model(folder),
         ["call-model", folder] => call_model(folder),
         _ => Err(flowgrid::Error::new(flowgrid::Code::InvalidArgument, format!("cannot do {args:?}"))),
@@ -63,8 +64,9 @@ fn restore(prefix: &str, target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Reads the graph beside a checkpoint, restores its variables, and tells its loss and what else it knows.
-fn import(prefix: &str) -> Result<()> {
+/// Reads the graph beside a checkpoint, restores its variables, and tells its loss, what else it knows, and some
+/// numbers.
+fn import(prefix: &str, fetches: &[&str]) -> Result<()> {
     let graph = Graph::new();
     let saver = import_meta_graph(&graph, &format!("{prefix}.meta"))?.expect("it has variables");
     let session = Session::local(&graph);
@@ -75,7 +77,32 @@ fn import(prefix: &str) -> Result<()> {
     println!("{}", names(trainable_variables(&graph)));
     // The graph can be trained on as it is.
     println!("{}", saver.save(&session, &format!("{prefix}-again"), None)?);
+    for fetch in fetches {
+        println!("{}", session.run::<f32>(*fetch, feeds! {})?);
+    }
     Ok(())
+}
+
+/// Makes a step for every line it reads, and tells where the step counter is then, or what went wrong.
+fn train(target: &str, folder: &str) -> Result<()> {
+    let graph = Graph::new();
+    let scope = replica_device_setter(1).worker_device("/job:worker/task:0").on(&graph.root());
+    let step = create_global_step_in(&scope)?;
+    let next = step.assign_add(&scope.constant(1i64));
+    let wait = std::time::Duration::from_millis(100);
+    let mut session = MonitoredTrainingSession::new(&graph).master(target).recovery_wait(wait);
+    if !folder.is_empty() {
+        session = session.checkpoint_dir(folder).save_checkpoint(Some(Every::Steps(5)));
+    }
+    let mut session = session.start()?;
+    for _ in std::io::stdin().lines() {
+        let made = session.run::<()>(&next, feeds! {}).and_then(|()| session.run::<i64>(&step, feeds! {}));
+        match made {
+            Ok(step) => println!("{step}"),
+            Err(error) => println!("{}", error.to_string().replace('\n', " ")),
+        }
+    }
+    session.close()
 }
 
 fn export_model(folder: &str) -> Result<()> {

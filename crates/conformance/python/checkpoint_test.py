@@ -1,9 +1,11 @@
 """Checkpoints, graphs and saved models go both ways between TensorFlow and Rust programs; TensorFlow's own training
 machinery runs on our servers, also when one is lost."""
 import ast
+import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -18,15 +20,41 @@ tf1.disable_eager_execution()
 
 OURS, THEIRS = "flowgrid", "tensorflow"
 
+# TensorFlow 2 saves and loads eagerly, which this process does not.
+SAVE_EAGERLY = """
+import sys
+import tensorflow as tf
+
+class Model(tf.Module):
+    def __init__(self):
+        self.w = tf.Variable([[2.], [3.]])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def call(self, x):
+        return {"y": tf.matmul(x, self.w) + tf.cond(tf.reduce_sum(x) > 0, lambda: 0.5, lambda: 1.5)}
+
+model = Model()
+tf.saved_model.save(model, sys.argv[1], signatures={"serving_default": model.call})
+"""
+LOAD_EAGERLY = """
+import sys
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+print(model.signatures["serving_default"](x=tf.constant([[1., 10.], [2., 20.]]))["y"].numpy().tolist())
+"""
+
 A = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
 B = np.arange(10, 14, dtype=np.float32)
 P = np.arange(100, 110, dtype=np.float32).reshape(5, 2)
 
 
+def program(name):
+    return os.path.join(os.path.dirname(os.environ["FLOWGRID_BIN"]), "examples", name)
+
+
 def peer(*args):
     """Runs the Rust half; gives the lines it printed."""
-    program = os.path.join(os.path.dirname(os.environ["FLOWGRID_BIN"]), "examples", "checkpoint_peer")
-    done = subprocess.run([program, *args], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([program("checkpoint_peer"), *args], capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise AssertionError(f"checkpoint_peer {args}: {done.stdout}{done.stderr}")
     return done.stdout.splitlines()
@@ -118,14 +146,17 @@ class CheckpointTest(unittest.TestCase):
 
     def test_graphs_of_tensorflow_are_imported_by_rust(self):
         with tf.Graph().as_default(), tf1.Session() as session:
-            _, loss = variables(2)
+            (a, *_), loss = variables(2)
             tf1.train.AdamOptimizer(0.1).minimize(loss)
+            doubled = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (0, a))[1]
+            tf.reduce_sum(doubled, name="doubled")
             saver = tf1.train.Saver(sharded=True)
             session.run(tf1.global_variables_initializer())
             prefix = saver.save(session, os.path.join(self.folder, "theirs"))
             names = [v.op.name for v in tf1.global_variables()]
-        value, found, trainable, again = peer("import", prefix)
+        value, found, trainable, again, doubled = peer("import", prefix, "doubled:0")
         self.assertEqual(float(value), A.sum() + B.sum())
+        self.assertEqual(float(doubled), 8 * A.sum())
         self.assertEqual(found.split(","), names)
         self.assertEqual(trainable.split(","), ["a", "scope/b", "p/part_0", "p/part_1"])
         self.assertIn("beta1_power", tf.train.load_checkpoint(again).get_variable_to_shape_map())
@@ -154,6 +185,60 @@ class CheckpointTest(unittest.TestCase):
                                                  main_op=tf1.assign(offset, 0.5).op)
             builder.save()
         self.assertEqual(peer("call-model", folder), ["y [32.5, 64.5]"])
+
+
+    def test_saved_models_go_both_ways_with_tensorflow_2(self):
+        theirs, ours = os.path.join(self.folder, "theirs"), os.path.join(self.folder, "ours")
+        subprocess.run([sys.executable, "-c", SAVE_EAGERLY, theirs], check=True, capture_output=True)
+        self.assertEqual(peer("call-model", theirs), ["y [32.5, 64.5]"])
+        peer("export-model", ours)
+        done = subprocess.run([sys.executable, "-c", LOAD_EAGERLY, ours], check=True, capture_output=True, text=True)
+        self.assertEqual(done.stdout.split("\n")[-2], "[[32.0], [64.0]]")
+
+
+class RustTrainingTest(unittest.TestCase):
+    """A Rust program that trains on one ps and a worker, of either kind, while the ps is lost."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    @contextlib.contextmanager
+    def program(self, target, folder):
+        """The running program: calling it makes a step and gives what it said."""
+        command = [program("checkpoint_peer"), "train", target, folder]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+        def step():
+            process.stdin.write("step\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        try:
+            yield step
+        finally:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+
+    def test_a_lost_ps_is_restored_from_the_checkpoint(self):
+        for kind in (OURS, THEIRS):
+            folder = os.path.join(self.folder, kind)
+            with self.subTest(kind=kind), serving.tasks(kind, {"ps": 1, "worker": 1}) as tasks:
+                with self.program(tasks.target("worker", 0), folder) as step:
+                    self.assertEqual([step() for _ in range(12)], [str(number) for number in range(1, 13)])
+                    tasks.restart("ps", 0)
+                    # Checkpoints are written every five steps: 11 and 12 are lost.
+                    self.assertEqual(step(), "11")
+
+    def test_a_lost_ps_without_checkpoints_is_an_error(self):
+        for kind in (OURS, THEIRS):
+            with self.subTest(kind=kind), serving.tasks(kind, {"ps": 1, "worker": 1}) as tasks:
+                with self.program(tasks.target("worker", 0), "") as step:
+                    self.assertEqual([step(), step()], ["1", "2"])
+                    tasks.restart("ps", 0)
+                    self.assertIn("DATA_LOSS: A task lost its state at global step 2", step())
 
 
 class TrainingTest(unittest.TestCase):

@@ -1,6 +1,6 @@
 //! Putting a described graph into one under construction.
 
-use crate::{AttrList, AttrValue, Graph, GraphDef, Node, Output, Scope, TensorName};
+use crate::{AttrList, AttrValue, Graph, GraphDef, Node, NodeDef, Output, Scope, TensorName};
 use bytes::Bytes;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
@@ -25,21 +25,30 @@ impl Graph {
             self.add_function((**function).clone());
         }
         let mut made: BTreeMap<&str, Node> = BTreeMap::new();
+        let mut loops = Vec::new();
         for &place in &order(def)? {
-            let node = import_node(&scope, def, place, &made, options)?;
+            let node = import_node(&scope, def, place, &made, options, &mut loops)?;
             made.insert(&def.nodes[place].name, node);
         }
         self.check()?;
+        for (merge, place, source) in &loops {
+            let source = TensorName::parse(source);
+            self.close_loop(&made[*merge], *place, &made[source.node].output(source.index.unwrap_or(0) as usize));
+        }
         Ok(def.nodes.iter().filter_map(|node| made.remove(node.name.as_str())).collect())
     }
 }
 
-fn import_node(
+/// Inputs of loops that come from nodes made later: the node, which of its inputs, and where it comes from.
+type Loops<'a> = Vec<(&'a str, usize, &'a str)>;
+
+fn import_node<'a>(
     scope: &Scope,
-    def: &GraphDef,
+    def: &'a GraphDef,
     place: usize,
     made: &BTreeMap<&str, Node>,
     options: &ImportOptions,
+    loops: &mut Loops<'a>,
 ) -> Result<Node> {
     let node = &def.nodes[place];
     let signature = scope.graph().ops().signature(&node.op).cloned();
@@ -57,7 +66,15 @@ fn import_node(
             },
             Some(index) => {
                 let mapped = options.input_map.get(text).or_else(|| options.input_map.get(&format!("{text}:0")));
-                inputs.push(mapped.cloned().unwrap_or_else(|| made[name.node].output(index as usize)));
+                let source = made.get(name.node).map(|source| source.output(index as usize));
+                inputs.push(match mapped.cloned().or(source) {
+                    Some(input) => input,
+                    // Until the loop is closed, what goes into it stands for what comes round.
+                    None => {
+                        loops.push((&node.name, inputs.len(), text));
+                        entry(node, made)?
+                    }
+                });
             }
         }
     }
@@ -76,7 +93,21 @@ fn import_node(
     if !node.device.is_empty() {
         builder = builder.on(&node.device);
     }
-    Ok(builder.node())
+    let built = builder.node();
+    if loops.last().is_some_and(|(merge, _, _)| *merge == node.name) {
+        built.forget_shapes();
+    }
+    Ok(built)
+}
+
+/// An input of a loop's Merge from outside the loop.
+fn entry(node: &NodeDef, made: &BTreeMap<&str, Node>) -> Result<Output> {
+    let outside = |text: &String| {
+        let name = TensorName::parse(text);
+        Some(made.get(name.node)?.output(name.index? as usize))
+    };
+    let found = node.inputs.iter().find_map(outside);
+    found.ok_or_else(|| invalid!("Nothing goes into the loop of '{}'", node.name))
 }
 
 /// The nodes that a node is beside have a prefix too.
@@ -89,7 +120,13 @@ fn beside(groups: &AttrValue, prefix: &str) -> AttrValue {
     AttrValue::List(AttrList { strings: groups.strings.iter().map(prefixed).collect(), ..groups.clone() })
 }
 
-/// The places of the nodes, every node after its inputs; loops cannot be imported.
+/// Whether an edge closes a loop: what comes round goes in again.
+fn closes_loop(source: &NodeDef, consumer: &NodeDef) -> bool {
+    matches!(source.op.as_str(), "NextIteration" | "RefNextIteration")
+        && matches!(consumer.op.as_str(), "Merge" | "RefMerge")
+}
+
+/// The places of the nodes, every node after its inputs but those that close a loop.
 fn order(def: &GraphDef) -> Result<Vec<usize>> {
     let places: BTreeMap<&str, usize> = def.nodes.iter().enumerate().map(|(i, node)| (node.name.as_str(), i)).collect();
     let mut waiting = vec![0usize; def.nodes.len()];
@@ -99,6 +136,9 @@ fn order(def: &GraphDef) -> Result<Vec<usize>> {
             let source = *places
                 .get(TensorName::parse(text).node)
                 .ok_or_else(|| invalid!("Node '{}': Unknown input node '{text}'", node.name))?;
+            if closes_loop(&def.nodes[source], node) {
+                continue;
+            }
             waiting[place] += 1;
             consumers[source].push(place);
         }

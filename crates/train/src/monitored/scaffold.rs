@@ -19,6 +19,8 @@ pub const READY_OP: &str = "ready_op";
 pub const READY_FOR_LOCAL_INIT_OP: &str = "ready_for_local_init_op";
 /// The collection of the tensor with all summaries.
 pub const SUMMARY_OP: &str = "summary_op";
+/// The collection of summaries.
+const SUMMARIES: &str = "summaries";
 /// The collection of nodes that fill tables.
 const TABLE_INITIALIZERS: &str = "table_initializer";
 /// The collection of nodes that initialize what came from a saved model.
@@ -124,7 +126,7 @@ impl Scaffold {
             local_init_op: given_or(graph, &self.local_init_op, LOCAL_INIT_OP, default_local_init)?,
             summary_op: match &self.summary_op {
                 Some(op) => Some(op.clone()),
-                None => found(graph, SUMMARY_OP)?,
+                None => found(graph, SUMMARY_OP)?.or_else(|| merged_summaries(graph)),
             },
             saver: match &self.saver {
                 Some(saver) => saver.clone(),
@@ -134,6 +136,12 @@ impl Scaffold {
         graph.check()?;
         graph.finalize();
         Ok(self.pieces.get_or_init(|| pieces))
+    }
+
+    /// The nodes alone, all of them there; the graph stays as it is.
+    pub(crate) fn into_pieces(self, graph: &Graph) -> Result<Pieces> {
+        self.finalize(graph)?;
+        self.pieces.into_inner().ok_or_else(|| failed_precondition!("The scaffold is not finished"))
     }
 
     /// The nodes; an error before they are all there.
@@ -165,6 +173,17 @@ fn default_local_init(graph: &Graph) -> Node {
     let mut initializers = vec![collection::initializer(graph, "init", &local)];
     initializers.extend(nodes(graph, TABLE_INITIALIZERS));
     graph.root().group(&initializers)
+}
+
+/// All summaries of a graph as one, if it has some.
+fn merged_summaries(graph: &Graph) -> Option<Output> {
+    let summaries: Vec<Output> = nodes(graph, SUMMARIES).iter().map(|node| node.output(0)).collect();
+    if summaries.is_empty() {
+        return None;
+    }
+    let merged = graph.root().named("Merge").op("MergeSummary").inputs(&summaries).output();
+    graph.add_to_collection(SUMMARY_OP, merged.name());
+    Some(merged)
 }
 
 /// The node that was given, or that a collection holds, or a new one, which goes there.

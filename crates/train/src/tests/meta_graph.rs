@@ -6,7 +6,7 @@ use crate::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load, pre
 use crate::{Saver, create_global_step, get_global_step, import_meta_graph};
 use io::{FileSystems, MetaGraph};
 use layers::collection::{LOSSES, global_variables, global_variables_initializer, nodes, trainable_variables};
-use layers::{Formula, Formulas, Initializer, Kind, Variable};
+use layers::{Formulas, Initializer, Kind, Variable};
 use session::{Session, feeds};
 use std::collections::BTreeMap;
 
