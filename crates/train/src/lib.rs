@@ -16,6 +16,8 @@ pub mod saved_model;
 pub mod saver;
 pub mod schedule;
 pub mod session_manager;
+pub mod supervisor;
+mod sync_replicas;
 
 pub use device_setter::replica_device_setter;
 pub use file_writer::{FileWriter, FileWriterOptions};
@@ -29,6 +31,8 @@ pub use optimizer::Optimizer;
 pub use ready::report_uninitialized_variables;
 pub use saver::{Saver, latest_checkpoint};
 pub use session_manager::SessionManager;
+pub use supervisor::Supervisor;
+pub use sync_replicas::{Arrived, SyncReplicas, SyncReplicasOptimizer};
 
 #[cfg(test)]
 mod tests;

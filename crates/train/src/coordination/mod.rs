@@ -7,6 +7,7 @@ mod queue_runner;
 pub use coordinator::{Coordinator, JoinOptions};
 pub use looper::Looper;
 pub use queue_runner::{QUEUE_RUNNERS, QueueRunner, QueueRunnerDef, queue_runners, start_queue_runners};
+pub(crate) use queue_runner::{from_record, to_record};
 
 #[cfg(test)]
 pub(crate) use looper::Grid;

@@ -1,5 +1,6 @@
 //! Collections of a graph as files hold them, and back.
 
+use crate::coordination::{self, QUEUE_RUNNERS, QueueRunnerDef};
 use bytes::Bytes;
 use graph::{AttrValue, Function, Graph, Node, TensorName};
 use io::saved_model::{Collection, Saver as SaverDef, SliceDef, VariableDef};
@@ -80,7 +81,22 @@ fn from_bytes(name: &str, value: &Bytes, prefix: &str) -> Result<AttrValue> {
     if name == crate::saver::SAVERS {
         return Ok(serialized(SAVER, prefixed_saver(&SaverDef::read(value.clone())?, prefix).to_bytes()));
     }
+    if name == QUEUE_RUNNERS {
+        return Ok(coordination::to_record(prefixed_runner(QueueRunnerDef::decode(value)?, prefix)));
+    }
     Ok(serialized(BYTES, value.clone()))
+}
+
+/// A queue runner whose nodes have a prefix.
+fn prefixed_runner(runner: QueueRunnerDef, prefix: &str) -> QueueRunnerDef {
+    let prefixed = |name: &String| format!("{prefix}{name}");
+    QueueRunnerDef {
+        queue: prefixed(&runner.queue),
+        enqueue_ops: runner.enqueue_ops.iter().map(prefixed).collect(),
+        close_op: prefixed(&runner.close_op),
+        cancel_op: prefixed(&runner.cancel_op),
+        closed: runner.closed,
+    }
 }
 
 /// A saver whose nodes have a prefix.
@@ -129,7 +145,7 @@ fn bytes(value: &AttrValue) -> Option<Bytes> {
         AttrValue::Func(record) if record.name == VARIABLE => Some(variable_def(record).to_bytes()),
         AttrValue::Func(record) => match record.attrs.get(SERIALIZED) {
             Some(AttrValue::String(bytes)) => Some(bytes.clone()),
-            _ => None,
+            _ => coordination::from_record(value).map(|runner| runner.encode()),
         },
         _ => None,
     }

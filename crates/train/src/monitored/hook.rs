@@ -1,5 +1,6 @@
 //! What watches the steps of a session: the trait of hooks, what they ask of a step and what they are told.
 
+use crate::coordination::Coordinator;
 use graph::{Fetch, Graph};
 use parking_lot::Mutex;
 use session::{Feeds, Fetches, FromTensor, RunMetadata, RunOptions, Session};
@@ -71,16 +72,22 @@ impl<H: SessionRunHook> SessionRunHook for Arc<Mutex<H>> {
 /// A session that was just made.
 pub struct SessionContext<'a> {
     session: &'a Arc<Session>,
+    coordinator: &'a Coordinator,
 }
 
 impl<'a> SessionContext<'a> {
-    pub(crate) fn new(session: &'a Arc<Session>) -> SessionContext<'a> {
-        SessionContext { session }
+    pub(crate) fn new(session: &'a Arc<Session>, coordinator: &'a Coordinator) -> SessionContext<'a> {
+        SessionContext { session, coordinator }
     }
 
     /// The session itself, without hooks; it may be kept by threads.
     pub fn session(&self) -> &'a Arc<Session> {
         self.session
+    }
+
+    /// What stops threads that a hook starts, and waits for them when the session ends.
+    pub fn coordinator(&self) -> &'a Coordinator {
+        self.coordinator
     }
 }
 

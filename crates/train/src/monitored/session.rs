@@ -2,6 +2,7 @@
 
 use super::step::{run_hooked, step_number};
 use super::{SessionContext, SessionCreator, SessionRunHook};
+use crate::coordination::{Coordinator, JoinOptions, start_queue_runners};
 use crate::get_global_step;
 use crate::session_manager::is_lost;
 use graph::{Fetch, Fetchable, Graph};
@@ -19,7 +20,7 @@ use tensor::Tensor;
 pub struct MonitoredSession {
     creator: Box<dyn SessionCreator>,
     hooks: Vec<Box<dyn SessionRunHook>>,
-    session: Option<Arc<Session>>,
+    session: Option<(Arc<Session>, Coordinator)>,
     stop: AtomicBool,
     recovers: bool,
     counter: Option<Fetch>,
@@ -34,11 +35,13 @@ pub(crate) struct Patience {
     pub limit: Duration,
     /// How long between two tries.
     pub wait: Duration,
+    /// How long threads may run on after the end.
+    pub grace: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { limit: Duration::from_secs(7200), wait: Duration::from_secs(1) }
+        Patience { limit: Duration::from_secs(7200), wait: Duration::from_secs(1), grace: Duration::from_secs(120) }
     }
 }
 
@@ -79,9 +82,17 @@ impl MonitoredSession {
         self.creator.graph()
     }
 
-    /// Whether a hook, or the user, wants no more steps.
+    /// Whether a hook, a thread or the user wants no more steps. A thread that lost its task does not: the next step
+    /// makes the session again.
     pub fn should_stop(&self) -> bool {
-        self.stop.load(Ordering::SeqCst)
+        let by_thread = self.session.as_ref().is_some_and(|(_, coordinator)| {
+            coordinator.should_stop() && !coordinator.requested_error().is_some_and(|error| self.is_recoverable(&error))
+        });
+        by_thread || self.stop.load(Ordering::SeqCst)
+    }
+
+    fn is_recoverable(&self, error: &Error) -> bool {
+        self.recovers && is_lost(error)
     }
 
     /// Lets `should_stop` be true.
@@ -104,7 +115,7 @@ impl MonitoredSession {
         loop {
             let session = self.opened()?;
             match self.run_once(&session, &fetches, &feeds, &options) {
-                Err(error) if self.recovers && is_lost(&error) => self.lose(&error),
+                Err(error) if self.is_recoverable(&error) => self.lose(&error),
                 result => return result,
             }
         }
@@ -117,10 +128,19 @@ impl MonitoredSession {
         feeds: &Feeds,
         options: &RunOptions,
     ) -> Result<V> {
+        self.check_threads()?;
         let (hooks, counter) = (&mut self.hooks, self.counter.as_ref());
-        let (values, step) = run_hooked(session, hooks, &self.stop, fetches, (feeds, options), counter)?;
+        let result = run_hooked(session, hooks, &self.stop, fetches, (feeds, options), counter);
+        // A thread that failed is the reason why the step did: its queue was closed.
+        let (values, step) = result.or_else(|error| self.check_threads().and(Err(error)))?;
         self.step = step.or(self.step);
         Ok(values)
+    }
+
+    /// The error of a thread, if one failed.
+    fn check_threads(&self) -> Result<()> {
+        let error = self.session.as_ref().and_then(|(_, coordinator)| coordinator.requested_error());
+        error.map_or(Ok(()), Err)
     }
 
     /// Calls `function` with a session in which some steps have hooks and others have none. If the session is lost
@@ -129,7 +149,7 @@ impl MonitoredSession {
         loop {
             let session = self.opened()?;
             match function(&mut StepContext { monitored: self, session: session.clone() }) {
-                Err(error) if self.recovers && is_lost(&error) => self.lose(&error),
+                Err(error) if self.is_recoverable(&error) => self.lose(&error),
                 result => return result,
             }
         }
@@ -146,27 +166,37 @@ impl MonitoredSession {
         self.close()
     }
 
-    /// Lets the hooks end, and ends the session.
+    /// Lets the hooks end, stops the threads, and ends the session. The error of a thread is an error of the session,
+    /// after which the hooks do not end.
     pub fn close(mut self) -> Result<()> {
-        let Some(session) = self.session.take() else { return Ok(()) };
-        let ended = self.hooks.iter_mut().try_for_each(|hook| hook.end(&session));
-        let closed = session.close();
-        match ended {
-            // The master may be gone already: what matters was done.
-            Ok(()) => closed.or_else(|error| if is_lost(&error) { Ok(()) } else { Err(error) }),
-            error => error,
-        }
+        let Some((session, coordinator)) = self.session.take() else { return Ok(()) };
+        let ended = match coordinator.requested_error() {
+            None => self.hooks.iter_mut().try_for_each(|hook| hook.end(&session)),
+            Some(error) => Err(error),
+        };
+        let joined = end_threads(&coordinator, self.patience.grace);
+        // The master may be gone already: what matters was done.
+        let closed = session.close().or_else(|error| if is_lost(&error) { Ok(()) } else { Err(error) });
+        ended.and(joined).and(closed)
     }
 
     /// The session itself, without hooks.
     pub fn raw_session(&self) -> Option<&Arc<Session>> {
-        self.session.as_ref()
+        self.session.as_ref().map(|(session, _)| session)
     }
 
     fn lose(&mut self, error: &Error) {
         tracing::info!("A task was lost; the session is made again. {error}");
-        if let Some(session) = self.session.take() {
+        self.abandon();
+    }
+
+    /// Ends session and threads without asking how.
+    fn abandon(&mut self) {
+        if let Some((session, coordinator)) = self.session.take() {
+            coordinator.request_stop();
+            // Closing sends away threads that wait for a step.
             let _ = session.close();
+            let _ = end_threads(&coordinator, self.patience.grace);
         }
     }
 
@@ -175,7 +205,8 @@ impl MonitoredSession {
         if self.session.is_none() {
             self.patiently(|monitored| monitored.open(true))?;
         }
-        self.session.clone().ok_or_else(|| failed_precondition!("Attempted to use a closed Session."))
+        let session = self.session.as_ref().map(|(session, _)| session.clone());
+        session.ok_or_else(|| failed_precondition!("Attempted to use a closed Session."))
     }
 
     fn open(&mut self, again: bool) -> Result<()> {
@@ -183,11 +214,20 @@ impl MonitoredSession {
             true => self.creator.recreate_session(self.step)?,
             false => self.creator.create_session()?,
         });
-        let context = SessionContext::new(&session);
+        let coordinator = Coordinator::new();
+        self.session = Some((session.clone(), coordinator.clone()));
+        let begun = self.begin_session(&session, &coordinator, again);
+        if begun.is_err() {
+            self.abandon();
+        }
+        begun
+    }
+
+    fn begin_session(&mut self, session: &Arc<Session>, coordinator: &Coordinator, again: bool) -> Result<()> {
+        start_queue_runners(session, coordinator)?;
+        let context = SessionContext::new(session, coordinator);
         self.hooks.iter_mut().try_for_each(|hook| hook.after_create_session(&context))?;
-        self.note_step(&session, again)?;
-        self.session = Some(session);
-        Ok(())
+        self.note_step(session, again)
     }
 
     /// Where the step counter is in a new session.
@@ -221,6 +261,18 @@ impl MonitoredSession {
             std::thread::sleep(self.patience.wait);
         }
     }
+}
+
+impl Drop for MonitoredSession {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+/// Stops the threads of a session and waits for them. Those that wait for a step go when the session is closed.
+fn end_threads(coordinator: &Coordinator, grace: Duration) -> Result<()> {
+    coordinator.request_stop();
+    coordinator.join_with(&JoinOptions { grace, ignore_live_threads: true })
 }
 
 /// What a step function works with.

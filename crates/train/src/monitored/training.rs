@@ -27,6 +27,7 @@ pub struct MonitoredTrainingSession {
     config: SessionConfig,
     max_wait: Duration,
     recovery_wait: Option<Duration>,
+    stop_grace: Duration,
     save_graph: bool,
 }
 
@@ -48,6 +49,7 @@ impl MonitoredTrainingSession {
             config: SessionConfig::default(),
             max_wait: Duration::from_secs(7200),
             recovery_wait: None,
+            stop_grace: Duration::from_secs(120),
             save_graph: true,
         }
     }
@@ -130,6 +132,12 @@ impl MonitoredTrainingSession {
         self
     }
 
+    /// How long threads may run on after the end.
+    pub fn stop_grace(mut self, grace: Duration) -> MonitoredTrainingSession {
+        self.stop_grace = grace;
+        self
+    }
+
     /// Whether the graph is written beside the checkpoints.
     pub fn save_graph(mut self, save: bool) -> MonitoredTrainingSession {
         self.save_graph = save;
@@ -138,7 +146,7 @@ impl MonitoredTrainingSession {
 
     /// Makes the session. The graph stays as it is from now on.
     pub fn start(mut self) -> Result<MonitoredSession> {
-        let mut patience = Patience { limit: self.max_wait, ..Patience::default() };
+        let mut patience = Patience { limit: self.max_wait, grace: self.stop_grace, ..Patience::default() };
         patience.wait = self.recovery_wait.map_or(patience.wait, |wait| wait.min(patience.wait));
         if !self.is_chief {
             let hooks = std::mem::take(&mut self.hooks);

@@ -7,6 +7,7 @@ mod saveable;
 
 pub use builder::SaverBuilder;
 pub(crate) use kept::Kept;
+pub(crate) use saveable::device_of;
 
 use crate::meta_graph::{self, ExportOptions};
 use graph::{AttrValue, Function, Graph};

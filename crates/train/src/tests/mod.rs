@@ -9,6 +9,7 @@ mod monitored;
 mod recovery;
 mod saver;
 mod schedules;
+mod supervisor;
 mod variables;
 
 use graph::Graph;
