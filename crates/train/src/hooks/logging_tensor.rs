@@ -104,7 +104,7 @@ fn shown(value: &Tensor) -> String {
         ($($T:ty),*) => {$(
             if let Ok(values) = value.values::<$T>() {
                 return match (value.shape().rank(), values) {
-                    (0, [value]) => value.to_string(),
+                    (0, [value]) => format!("{value:?}"),
                     _ => format!("{values:?}"),
                 };
             }

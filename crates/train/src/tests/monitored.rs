@@ -182,7 +182,7 @@ fn values_are_logged() {
     let hook = hook.sink(move |line| sink.lock().push(line.split(" (").next().unwrap().to_string()));
     let session = MonitoredTrainingSession::new(&graph).hook(hook).hook(StopAtStep::num_steps(4)).start().unwrap();
     session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
-    assert_eq!(*lines.lock(), ["loss = 0", "loss = 4", "loss = 16"]);
+    assert_eq!(*lines.lock(), ["loss = 0.0", "loss = 4.0", "loss = 16.0"]);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Checkpoints: the nodes that write and read them, the files that are kept, parts of variables.
 
 use super::{Folder, graph, nodes};
-use crate::replica_device_setter;
+use crate::optimizer::Adam;
 use crate::saver::{Kept, Saver, latest_checkpoint};
+use crate::{ExponentialMovingAverage, Optimizer, replica_device_setter};
 use graph::Graph;
 use io::{Bundle, CheckpointState, FileSystems};
 use layers::collection::global_variables_initializer;
-use layers::{Formulas, Initializer, Kind, Variable};
+use layers::{Formula, Formulas, Initializer, Kind, Variable};
 use session::{Session, feeds};
 use status::Code;
 use tensor::Tensor;
@@ -138,6 +139,24 @@ fn parts_of_a_variable_are_one_in_files() {
         saver.restore(&session, &path).unwrap();
         assert_eq!(session.run::<Tensor>(&value, feeds! {}).unwrap().values::<f32>(), first.values::<f32>());
     }
+}
+
+#[test]
+fn what_is_kept_for_parts_is_one_in_files() {
+    let folder = Folder::new();
+    let graph = graph();
+    let p = Variable::build(&graph.root(), "p").shape([4, 2]).partitioned(0, 2);
+    let averages = ExponentialMovingAverage::new(0.9);
+    averages.apply(p.parts()).unwrap();
+    Optimizer::new(Adam::new(0.1)).minimize(&p.value().square().sum()).unwrap();
+    let saver = Saver::new(&graph).unwrap();
+    let session = Session::local(&graph);
+    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    let path = saver.save(&session, &folder.join("model"), None).unwrap();
+    let bundle = Bundle::open(&FileSystems::local(), &path).unwrap();
+    // As TensorFlow names them.
+    let wanted = ["beta1_power", "beta2_power", "p", "p/Adam", "p/Adam_1", "p/ExponentialMovingAverage"];
+    assert_eq!(bundle.entries().keys().collect::<Vec<_>>(), wanted);
 }
 
 #[test]
