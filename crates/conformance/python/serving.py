@@ -50,6 +50,8 @@ def wait_ready(process, seconds=120):
 class Targets(dict):
     """Where the tasks of a cluster are, {job: [target]}, and their processes."""
     processes = ()
+
+
 class Tasks:
     """Running tasks of one kind that can be lost and come back without their state."""
 

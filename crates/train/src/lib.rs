@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clip;
+mod coordination;
 pub mod device_setter;
 mod file_writer;
 mod global_step;
@@ -17,8 +18,8 @@ pub mod saver;
 pub mod schedule;
 pub mod session_manager;
 pub mod supervisor;
-mod sync_replicas;
 
+pub use coordination::*;
 pub use device_setter::replica_device_setter;
 pub use file_writer::{FileWriter, FileWriterOptions};
 pub use global_step::{create_global_step, create_global_step_in, get_global_step};
@@ -32,7 +33,6 @@ pub use ready::report_uninitialized_variables;
 pub use saver::{Saver, latest_checkpoint};
 pub use session_manager::SessionManager;
 pub use supervisor::Supervisor;
-pub use sync_replicas::{Arrived, SyncReplicas, SyncReplicasOptimizer};
 
 #[cfg(test)]
 mod tests;

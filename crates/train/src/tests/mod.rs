@@ -1,5 +1,6 @@
 //! Optimizers against TensorFlow's own, gradients against differences, and what is built around them.
 
+mod coordination;
 mod derivatives;
 mod device_setter;
 mod file_writer;

@@ -7,44 +7,29 @@ use crate::{
 };
 use graph::{Graph, Node};
 use layers::Formulas;
-use session::{ClusterSpec, Server, ServerOptions, feeds};
+use session::{LocalCluster, Server, ServerOptions, Task, feeds};
 use status::{Code, Result};
-use std::net::TcpListener;
 use std::time::Duration;
 
 /// One ps and two workers.
 struct Cluster {
-    spec: ClusterSpec,
-    ps: Option<Server>,
-    workers: Vec<Server>,
+    tasks: LocalCluster,
+    targets: Vec<String>,
+    again: Vec<Server>,
 }
 
 impl Cluster {
     fn start() -> Cluster {
-        let listeners: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
-        drop(listeners);
-        let [ps, first, second] = ports[..] else { unreachable!("three were asked for") };
-        let text = format!("ps=127.0.0.1:{ps};worker=127.0.0.1:{first},127.0.0.1:{second}");
-        let spec = ClusterSpec::parse(&text).unwrap();
-        let workers = (0..2).map(|index| serve(&spec, "worker", index)).collect();
-        Cluster { ps: Some(serve(&spec, "ps", 0)), spec, workers }
+        let tasks = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
+        Cluster { targets: tasks.targets("worker"), tasks, again: Vec::new() }
     }
 
-    fn target(&self, worker: usize) -> &str {
-        self.workers[worker].target()
+    /// A task goes, and another one comes in its place, without its state.
+    fn lose(&mut self, job: &str) {
+        self.tasks.stop(job, 0);
+        let task = Task { job: job.to_string(), index: 0 };
+        self.again.push(Server::start(ServerOptions::new(self.tasks.cluster().clone(), task)).unwrap());
     }
-
-    /// The ps goes, and another one comes in its place, without its state.
-    fn lose_ps(&mut self) {
-        drop(self.ps.take());
-        self.ps = Some(serve(&self.spec, "ps", 0));
-    }
-}
-
-fn serve(spec: &ClusterSpec, job: &str, index: u32) -> Server {
-    let task = session::Task { job: job.to_string(), index: index as _ };
-    Server::start(ServerOptions::new(spec.clone(), task)).unwrap()
 }
 
 /// A graph whose step adds one to its counter, which is on the ps.
@@ -58,7 +43,7 @@ fn counting(worker: usize) -> (Graph, Node) {
 
 fn session(cluster: &Cluster, worker: usize, graph: &Graph) -> MonitoredTrainingSession {
     MonitoredTrainingSession::new(graph)
-        .master(cluster.target(worker))
+        .master(&cluster.targets[worker])
         .is_chief(worker == 0)
         .recovery_wait(Duration::from_millis(20))
         .max_wait(Duration::from_secs(60))
@@ -80,7 +65,7 @@ fn a_lost_ps_is_restored_from_the_checkpoint() {
     let mut worker = session(&cluster, 1, &other).checkpoint_dir(&folder.0).start().unwrap();
     assert_eq!(run(&mut chief, &next, 4).unwrap(), 4);
     assert_eq!(run(&mut worker, &others, 3).unwrap(), 7);
-    cluster.lose_ps();
+    cluster.lose("ps");
     // The step is run again, on what the newest checkpoint holds.
     assert_eq!(run(&mut chief, &next, 1).unwrap(), 5);
     assert_eq!(run(&mut worker, &others, 1).unwrap(), 6);
@@ -94,7 +79,7 @@ fn a_lost_ps_without_checkpoints_is_an_error() {
     let (graph, next) = counting(0);
     let mut chief = session(&cluster, 0, &graph).start().unwrap();
     assert_eq!(run(&mut chief, &next, 3).unwrap(), 3);
-    cluster.lose_ps();
+    cluster.lose("ps");
     let error = run(&mut chief, &next, 1).unwrap_err();
     assert_eq!(error.code, Code::DataLoss, "{error}");
     assert!(error.message.contains("A task lost its state at global step 3"), "{error}");
@@ -110,7 +95,7 @@ fn a_worker_is_told_that_the_step_went_back() {
     let mut worker = session(&cluster, 1, &other).start().unwrap();
     assert_eq!(run(&mut chief, &next, 3).unwrap(), 3);
     assert_eq!(run(&mut worker, &others, 1).unwrap(), 4);
-    cluster.lose_ps();
+    cluster.lose("ps");
     // Another chief begins anew.
     drop(chief);
     let (graph, _) = counting(0);
@@ -127,8 +112,6 @@ fn a_lost_worker_does_not_set_the_model_back() {
     let mut chief = session(&cluster, 0, &graph).checkpoint_dir(&folder.0).start().unwrap();
     assert_eq!(run(&mut chief, &next, 5).unwrap(), 5);
     // The ps keeps its state; the newest checkpoint is of step 0.
-    let spec = cluster.spec.clone();
-    drop(cluster.workers.remove(0));
-    cluster.workers.insert(0, serve(&spec, "worker", 0));
+    cluster.lose("worker");
     assert_eq!(run(&mut chief, &next, 1).unwrap(), 6);
 }

@@ -1,0 +1,196 @@
+//! Threads that stop together, work at fixed times, queues that are kept filled.
+
+use super::graph;
+use crate::coordination::Grid;
+use crate::{Coordinator, JoinOptions, Looper, QueueRunner, QueueRunnerDef, queue_runners, start_queue_runners};
+use layers::collection::global_variables_initializer;
+use layers::{Formulas, Kind, Queue, Variable};
+use session::{Session, feeds};
+use status::{Code, aborted, internal, out_of_range};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+use tensor::{DType, PartialShape, Tensor};
+
+#[test]
+fn the_first_error_is_the_reason() {
+    let coordinator = Coordinator::new();
+    assert!(!coordinator.should_stop());
+    coordinator.spawn("first", |_| Err(aborted!("first"))).unwrap();
+    assert!(coordinator.wait_for_stop(None));
+    assert_eq!(coordinator.stop_on_error(|| Err::<(), _>(internal!("second"))), None);
+    assert_eq!(coordinator.join().unwrap_err(), aborted!("first"));
+    coordinator.clear_stop();
+    assert!(!coordinator.wait_for_stop(Some(Duration::ZERO)));
+    coordinator.join().unwrap();
+}
+
+#[test]
+fn the_end_of_the_input_is_a_clean_stop() {
+    let coordinator = Coordinator::new();
+    coordinator.request_stop_with(out_of_range!("no more"));
+    coordinator.request_stop_with(aborted!("too late to be the reason"));
+    assert!(coordinator.should_stop());
+    coordinator.join().unwrap();
+    let coordinator = Coordinator::with_clean(&[Code::Cancelled]);
+    coordinator.request_stop_with(out_of_range!("no more"));
+    assert_eq!(coordinator.join().unwrap_err().code, Code::OutOfRange);
+}
+
+#[test]
+fn a_panic_stops_everybody() {
+    let coordinator = Coordinator::new();
+    coordinator.spawn("careless", |_| panic!("as this test wants")).unwrap();
+    assert!(coordinator.wait_for_stop(None));
+    assert_eq!(coordinator.join().unwrap_err(), internal!("Thread careless panicked"));
+}
+
+#[test]
+fn laggards_are_named() {
+    let coordinator = Coordinator::new();
+    let (release, released) = channel::<()>();
+    coordinator.spawn("quick", |_| Ok(())).unwrap();
+    coordinator.join().unwrap();
+    let slow = std::thread::spawn(move || {
+        let _ = released.recv();
+    });
+    coordinator.register_thread("slow", slow);
+    coordinator.request_stop();
+    let options = JoinOptions { grace: Duration::ZERO, ..JoinOptions::default() };
+    let error = coordinator.join_with(&options).unwrap_err();
+    assert_eq!(error.message, "Coordinator stopped with threads still running: slow");
+    coordinator.join_with(&JoinOptions { ignore_live_threads: true, ..options }).unwrap();
+    drop(release);
+    coordinator.join().unwrap();
+}
+
+#[test]
+fn a_grid_does_not_drift() {
+    let (start, second) = (Instant::now(), Duration::from_secs(1));
+    let mut grid = Grid::new(start, second);
+    assert_eq!(grid.pause(start), Duration::ZERO);
+    assert_eq!(grid.pause(start + second / 4), second * 3 / 4);
+    // Work that took too long is begun again at once, and the grid stays.
+    assert_eq!(grid.pause(start + second * 7 / 2), Duration::ZERO);
+    assert_eq!(grid.pause(start + second * 7 / 2), Duration::ZERO);
+    assert_eq!(grid.pause(start + second * 7 / 2), second / 2);
+}
+
+#[test]
+fn a_looper_repeats_until_it_fails() {
+    for interval in [None, Some(Duration::from_micros(10))] {
+        let coordinator = Coordinator::new();
+        let mut left = 3;
+        let work = move || {
+            left -= 1;
+            if left == 0 { Err(aborted!("enough")) } else { Ok(()) }
+        };
+        Looper::start(&coordinator, "looper", interval, work).unwrap();
+        assert_eq!(coordinator.join().unwrap_err(), aborted!("enough"));
+    }
+}
+
+#[test]
+fn queues_hand_out_what_they_were_given() {
+    let graph = graph();
+    let root = graph.root();
+    let row = [PartialShape::new(&[2])];
+    let fifo = Queue::fifo(&root, &[DType::F32]).capacity(10).shapes(&row).make();
+    let rows = root.constant([[1f32, 2.], [3., 4.], [5., 6.]]);
+    let (put, one) = (fifo.enqueue_many(&[rows]), fifo.dequeue().remove(0));
+    let (two, rest) = (fifo.dequeue_many(&root.constant(1i32)).remove(0), fifo.dequeue_up_to(&root.constant(9i32)));
+    let (size, close) = (fifo.size(), fifo.close(false));
+    assert_eq!((one.shape(), two.shape()), (row[0].clone(), PartialShape::new(&[1, 2])));
+    assert_eq!(put.name(), "fifo_queue_EnqueueMany");
+    let session = Session::local(&graph);
+    session.execute(&put, feeds! {}).unwrap();
+    assert_eq!(session.run::<[f32; 2]>(&one, feeds! {}).unwrap(), [1., 2.]);
+    assert_eq!(session.run::<Vec<[f32; 2]>>(&two, feeds! {}).unwrap(), [[3., 4.]]);
+    assert_eq!(session.run::<i32>(&size, feeds! {}).unwrap(), 1);
+    session.execute(&close, feeds! {}).unwrap();
+    assert_eq!(session.run::<Vec<[f32; 2]>>(&rest[0], feeds! {}).unwrap(), [[5., 6.]]);
+    assert_eq!(session.run::<Tensor>(&one, feeds! {}).unwrap_err().code, Code::OutOfRange);
+    assert!(session.run::<bool>(&fifo.is_closed(), feeds! {}).unwrap());
+}
+
+#[test]
+fn queues_of_other_orders() {
+    let graph = graph();
+    let root = graph.root();
+    let line = PartialShape::new(&[-1]);
+    let padded = Queue::padding_fifo(&root, &[DType::I32], &[line]).make();
+    let puts = [padded.enqueue(&[root.constant([1i32])]), padded.enqueue(&[root.constant([2i32, 3])])];
+    let batch = padded.dequeue_many(&root.constant(2i32)).remove(0);
+    let sorted = Queue::priority(&root, &[DType::STRING], &[PartialShape::scalar()]).make();
+    let put = sorted.enqueue_many(&[root.constant([5i64, 2]), root.constant(["five", "two"])]);
+    let first = sorted.dequeue();
+    let shuffled = Queue::random_shuffle(&root, &[DType::I32], 0).shapes(&[PartialShape::scalar()]).seed(1).make();
+    let fill = shuffled.enqueue_many(&[root.constant([3i32, 1, 2])]);
+    let all = shuffled.dequeue_many(&root.constant(3i32)).remove(0);
+    let session = Session::local(&graph);
+    for put in puts.iter().chain([&put, &fill]) {
+        session.execute(put, feeds! {}).unwrap();
+    }
+    let (mut batch, all): (Vec<[i32; 2]>, Vec<i32>) = session.run((&batch, &all), feeds! {}).unwrap();
+    batch.sort();
+    assert_eq!(batch, [[1, 0], [2, 3]]);
+    assert_eq!(all.iter().sum::<i32>(), 6);
+    let (number, text): (i64, String) = session.run((&first[0], &first[1]), feeds! {}).unwrap();
+    assert_eq!((number, text.as_str()), (2, "two"));
+}
+
+#[test]
+fn runners_fill_a_queue_until_the_input_ends() {
+    let graph = graph();
+    let root = graph.root();
+    let builder = Variable::build(&root, "count").dtype(DType::I32).kind(Kind::Reference).trainable(false);
+    let counter = builder.make();
+    let next = root.op("CountUpTo").input(counter.handle()).attr("limit", 100i64).output();
+    let queue = Queue::fifo(&root, &[DType::I32]).capacity(3).make();
+    let runner = QueueRunner::new(&queue, &[queue.enqueue(&[next.clone()]), queue.enqueue(&[next])]);
+    runner.register();
+    let value = queue.dequeue().remove(0);
+    let session = Arc::new(Session::local(&graph));
+    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    let coordinator = Coordinator::new();
+    start_queue_runners(&session, &coordinator).unwrap();
+    let mut found = Vec::new();
+    let end = loop {
+        match session.run::<i32>(&value, feeds! {}) {
+            Ok(value) => found.push(value),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(end.code, Code::OutOfRange, "{end}");
+    found.sort();
+    assert_eq!(found, (0..100).collect::<Vec<_>>());
+    coordinator.request_stop();
+    coordinator.join().unwrap();
+}
+
+#[test]
+fn a_stop_frees_runners_that_wait_for_room() {
+    let graph = graph();
+    let queue = Queue::fifo(&graph.root(), &[DType::I32]).capacity(1).make();
+    let runner = QueueRunner::new(&queue, &[queue.enqueue(&[graph.root().constant(7i32)])]);
+    let value = queue.dequeue().remove(0);
+    let session = Arc::new(Session::local(&graph));
+    let coordinator = Coordinator::new();
+    runner.start(&session, &coordinator).unwrap();
+    assert_eq!(session.run::<i32>(&value, feeds! {}).unwrap(), 7);
+    coordinator.request_stop();
+    coordinator.join().unwrap();
+}
+
+#[test]
+fn runners_are_written_as_tensorflow_writes_them() {
+    let graph = graph();
+    let queue = Queue::fifo(&graph.root(), &[DType::I32]).name("q").make();
+    QueueRunner::new(&queue, &[queue.enqueue(&[graph.root().constant(7i32)])]).register();
+    let def = queue_runners(&graph).unwrap().remove(0).to_def();
+    // Written by TensorFlow for the same graph.
+    let bytes = b"\n\x01q\x12\tq_enqueue\x1a\x07q_Close\"\tq_Close_1*\x01\x0b";
+    assert_eq!(def.encode()[..], bytes[..]);
+    assert_eq!(QueueRunnerDef::decode(bytes).unwrap(), def);
+    assert!(QueueRunnerDef::decode(b"\xff").is_err());
+}
