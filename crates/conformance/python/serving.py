@@ -53,6 +53,50 @@ class Targets(dict):
     processes = ()
 
 
+class Tasks:
+    """Running tasks of one kind that can be lost and come back without their state."""
+
+    def __init__(self, kind, size):
+        ports = iter(free_ports(sum(size.values())))
+        self.kind = kind
+        self.spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in size.items()}
+        self.running = {}
+
+    def target(self, job, task):
+        return f"grpc://{self.spec[job][task]}"
+
+    def start(self, job, task):
+        self.running[job, task] = subprocess.Popen(command(self.kind, self.spec, job, task), stdout=subprocess.PIPE,
+                                                   stdin=subprocess.DEVNULL, text=True)
+
+    def kill(self, job, task):
+        process = self.running.pop((job, task))
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+    def restart(self, job, task):
+        self.kill(job, task)
+        self.start(job, task)
+        wait_ready(self.running[job, task])
+
+
+@contextlib.contextmanager
+def tasks(kind, size):
+    """Running tasks that a test may lose."""
+    all_tasks = Tasks(kind, size)
+    try:
+        for job, hosts in all_tasks.spec.items():
+            for task in range(len(hosts)):
+                all_tasks.start(job, task)
+        for process in all_tasks.running.values():
+            wait_ready(process)
+        yield all_tasks
+    finally:
+        for job, task in list(all_tasks.running):
+            all_tasks.kill(job, task)
+
+
 @contextlib.contextmanager
 def cluster(kinds, size, flags=()):
     """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields its Targets. Servers of ours get

@@ -80,11 +80,13 @@ pub mod prelude {
     pub use tensor::{DType, PartialShape, Shape, Tensor};
     pub use train::clip::{clip_by_global_norm, clip_by_norm, clip_by_value, dense};
     pub use train::device_setter::replica_device_setter;
+    pub use train::hooks::{self, Every};
     pub use train::optimizer::{
         AdaMax, Adadelta, Adagrad, AdagradDa, Adam, AddSign, Ftrl, GradientDescent, Momentum, PowerSign,
         ProximalAdagrad, ProximalGradientDescent, RmsProp,
     };
     pub use train::{
-        ExponentialMovingAverage, FileWriter, Gradient, Optimizer, create_global_step, gradients, schedule,
+        ExponentialMovingAverage, FileWriter, Gradient, MonitoredSession, MonitoredTrainingSession, Optimizer, Saver,
+        Scaffold, SessionRunHook, create_global_step, gradients, latest_checkpoint, schedule,
     };
 }

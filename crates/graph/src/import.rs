@@ -1,6 +1,7 @@
 //! Putting a described graph into one under construction.
 
-use crate::{Graph, GraphDef, Node, Output, Scope, TensorName};
+use crate::{AttrList, AttrValue, Graph, GraphDef, Node, NodeDef, Output, Scope, TensorName};
+use bytes::Bytes;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
 
@@ -24,21 +25,30 @@ impl Graph {
             self.add_function((**function).clone());
         }
         let mut made: BTreeMap<&str, Node> = BTreeMap::new();
+        let mut loops = Vec::new();
         for &place in &order(def)? {
-            let node = import_node(&scope, def, place, &made, options)?;
+            let node = import_node(&scope, def, place, &made, options, &mut loops)?;
             made.insert(&def.nodes[place].name, node);
         }
         self.check()?;
+        for (merge, place, source) in &loops {
+            let source = TensorName::parse(source);
+            self.close_loop(&made[*merge], *place, &made[source.node].output(source.index.unwrap_or(0) as usize));
+        }
         Ok(def.nodes.iter().filter_map(|node| made.remove(node.name.as_str())).collect())
     }
 }
 
-fn import_node(
+/// Inputs of loops that come from nodes made later: the node, which of its inputs, and where it comes from.
+type Loops<'a> = Vec<(&'a str, usize, &'a str)>;
+
+fn import_node<'a>(
     scope: &Scope,
-    def: &GraphDef,
+    def: &'a GraphDef,
     place: usize,
     made: &BTreeMap<&str, Node>,
     options: &ImportOptions,
+    loops: &mut Loops<'a>,
 ) -> Result<Node> {
     let node = &def.nodes[place];
     let signature = scope.graph().ops().signature(&node.op).cloned();
@@ -56,7 +66,15 @@ fn import_node(
             },
             Some(index) => {
                 let mapped = options.input_map.get(text).or_else(|| options.input_map.get(&format!("{text}:0")));
-                inputs.push(mapped.cloned().unwrap_or_else(|| made[name.node].output(index as usize)));
+                let source = made.get(name.node).map(|source| source.output(index as usize));
+                inputs.push(match mapped.cloned().or(source) {
+                    Some(input) => input,
+                    // Until the loop is closed, what goes into it stands for what comes round.
+                    None => {
+                        loops.push((&node.name, inputs.len(), text));
+                        entry(node, made)?
+                    }
+                });
             }
         }
     }
@@ -67,15 +85,48 @@ fn import_node(
         builder = builder.inputs(&group);
     }
     for (name, value) in &node.attrs {
-        builder = builder.attr(name, value.clone());
+        builder = match name.as_str() {
+            "_class" => builder.attr(name, beside(value, scope.prefix())),
+            _ => builder.attr(name, value.clone()),
+        };
     }
     if !node.device.is_empty() {
         builder = builder.on(&node.device);
     }
-    Ok(builder.node())
+    let built = builder.node();
+    if loops.last().is_some_and(|(merge, _, _)| *merge == node.name) {
+        built.forget_shapes();
+    }
+    Ok(built)
 }
 
-/// The places of the nodes, every node after its inputs; loops cannot be imported.
+/// An input of a loop's Merge from outside the loop.
+fn entry(node: &NodeDef, made: &BTreeMap<&str, Node>) -> Result<Output> {
+    let outside = |text: &String| {
+        let name = TensorName::parse(text);
+        Some(made.get(name.node)?.output(name.index? as usize))
+    };
+    let found = node.inputs.iter().find_map(outside);
+    found.ok_or_else(|| invalid!("Nothing goes into the loop of '{}'", node.name))
+}
+
+/// The nodes that a node is beside have a prefix too.
+fn beside(groups: &AttrValue, prefix: &str) -> AttrValue {
+    let AttrValue::List(groups) = groups else { return groups.clone() };
+    let prefixed = |group: &Bytes| match std::str::from_utf8(group).ok().and_then(|group| group.strip_prefix("loc:@")) {
+        Some(name) => format!("loc:@{prefix}{name}").into(),
+        None => group.clone(),
+    };
+    AttrValue::List(AttrList { strings: groups.strings.iter().map(prefixed).collect(), ..groups.clone() })
+}
+
+/// Whether an edge closes a loop: what comes round goes in again.
+fn closes_loop(source: &NodeDef, consumer: &NodeDef) -> bool {
+    matches!(source.op.as_str(), "NextIteration" | "RefNextIteration")
+        && matches!(consumer.op.as_str(), "Merge" | "RefMerge")
+}
+
+/// The places of the nodes, every node after its inputs but those that close a loop.
 fn order(def: &GraphDef) -> Result<Vec<usize>> {
     let places: BTreeMap<&str, usize> = def.nodes.iter().enumerate().map(|(i, node)| (node.name.as_str(), i)).collect();
     let mut waiting = vec![0usize; def.nodes.len()];
@@ -85,6 +136,9 @@ fn order(def: &GraphDef) -> Result<Vec<usize>> {
             let source = *places
                 .get(TensorName::parse(text).node)
                 .ok_or_else(|| invalid!("Node '{}': Unknown input node '{text}'", node.name))?;
+            if closes_loop(&def.nodes[source], node) {
+                continue;
+            }
             waiting[place] += 1;
             consumers[source].push(place);
         }

@@ -2,7 +2,7 @@
 
 use crate::Variable;
 use crate::{Formula, Formulas};
-use graph::{AttrValue, Graph, Node, Output, Scope};
+use graph::{AttrValue, Graph, Node, Output, Scope, TensorName};
 use status::Result;
 
 /// All variables.
@@ -11,6 +11,12 @@ pub const GLOBAL_VARIABLES: &str = "variables";
 pub const TRAINABLE_VARIABLES: &str = "trainable_variables";
 /// Variables of one process only.
 pub const LOCAL_VARIABLES: &str = "local_variables";
+/// Variables of the model, without those of optimizers.
+pub const MODEL_VARIABLES: &str = "model_variables";
+/// Variables that metrics count in.
+pub const METRIC_VARIABLES: &str = "metric_variables";
+/// Variables that are saved besides the global ones.
+pub const SAVEABLE_OBJECTS: &str = "saveable_objects";
 /// Variables of which an average is kept.
 pub const MOVING_AVERAGE_VARIABLES: &str = "moving_average_variables";
 /// Nodes that a training step must run besides the optimizer's.
@@ -64,14 +70,18 @@ pub fn report_uninitialized(scope: &Scope, variables: &[Variable]) -> Output {
     scope.constant(names).gather(&places)
 }
 
-/// The nodes in a collection.
+/// The nodes in a collection, by their own names or those of their outputs.
 pub fn nodes(graph: &Graph, collection: &str) -> Vec<Node> {
     let name = |value: &AttrValue| match value {
         AttrValue::String(name) => Some(String::from_utf8_lossy(name).into_owned()),
         _ => None,
     };
     let root = graph.root();
-    graph.collection(collection).iter().filter_map(name).filter_map(|name| Node::find(&root, &name)).collect()
+    graph.collection(collection).iter().filter_map(name).filter_map(|name| find(&root, &name)).collect()
+}
+
+fn find(root: &Scope, name: &str) -> Option<Node> {
+    Node::find(root, TensorName::parse(name).node)
 }
 
 /// The sum of the losses in a graph's collections.

@@ -128,6 +128,11 @@ impl Initializer {
         }
     }
 
+    /// How a part of a variable of this shape begins.
+    pub(crate) fn for_part(&self, whole: &Shape) -> Initializer {
+        self.resolved(whole)
+    }
+
     /// What a scaling comes to for a shape.
     fn resolved(&self, shape: &Shape) -> Initializer {
         let Initializer::Scaling { scale, fan, uniform, seed } = *self else { return self.clone() };

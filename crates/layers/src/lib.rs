@@ -14,4 +14,4 @@ mod variable;
 pub use formula::{Formula, Formulas};
 pub use initializer::Initializer;
 pub use queue::{Queue, QueueBuilder};
-pub use variable::{Kind, Reuse, Variable, VariableBuilder, VariableScope};
+pub use variable::{Kind, PartitionedVariable, Reuse, SaveSlice, Variable, VariableBuilder, VariableScope};

@@ -25,6 +25,17 @@ impl Feeds {
         self.0.push((name, value.into()));
         self
     }
+
+    /// The values of both.
+    pub fn and(mut self, others: Feeds) -> Feeds {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// The names of the tensors that are fed.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
 }
 
 /// Values for a step: `feeds! { &x => [[1.0f32, 2.0]], &y => batch }`.

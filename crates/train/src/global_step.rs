@@ -1,6 +1,6 @@
 //! The step counter of a graph.
 
-use graph::Graph;
+use graph::{Graph, Scope};
 use layers::Variable;
 use layers::collection::{GLOBAL_STEP, GLOBAL_VARIABLES, variables};
 use status::{Result, already_exists};
@@ -8,10 +8,15 @@ use tensor::DType;
 
 /// Makes the step counter, which begins at zero; an error if there is one.
 pub fn create_global_step(graph: &Graph) -> Result<Variable> {
-    if get_global_step(graph).is_some() {
+    create_global_step_in(&graph.root())
+}
+
+/// As `create_global_step`, on the device that `scope` says.
+pub fn create_global_step_in(scope: &Scope) -> Result<Variable> {
+    if get_global_step(scope.graph()).is_some() {
         return Err(already_exists!("\"global_step\" already exists."));
     }
-    let builder = Variable::build(&graph.root(), "global_step").dtype(DType::I64).trainable(false);
+    let builder = Variable::build(&scope.reenter(""), "global_step").dtype(DType::I64).trainable(false);
     Ok(builder.collections(&[GLOBAL_VARIABLES, GLOBAL_STEP]).make())
 }
 

@@ -7,19 +7,33 @@ pub mod device_setter;
 mod file_writer;
 mod global_step;
 mod gradients;
+pub mod hooks;
+pub mod meta_graph;
+pub mod monitored;
 mod moving_average;
 pub mod optimizer;
+pub mod ready;
+pub mod saved_model;
+pub mod saver;
 pub mod schedule;
+pub mod session_manager;
+pub mod supervisor;
 mod sync_replicas;
 
 pub use coordination::*;
 pub use device_setter::replica_device_setter;
 pub use file_writer::{FileWriter, FileWriterOptions};
-pub use global_step::{create_global_step, get_global_step};
+pub use global_step::{create_global_step, create_global_step_in, get_global_step};
 pub use gradients::{gradients, gradients_with};
+pub use meta_graph::{export_meta_graph, import_meta_graph};
+pub use monitored::{MonitoredSession, MonitoredTrainingSession, Scaffold, SessionRunHook};
 pub use moving_average::ExponentialMovingAverage;
 pub use op::{Gradient, Slices};
 pub use optimizer::Optimizer;
+pub use ready::report_uninitialized_variables;
+pub use saver::{Saver, latest_checkpoint};
+pub use session_manager::SessionManager;
+pub use supervisor::Supervisor;
 pub use sync_replicas::{Arrived, SyncReplicas, SyncReplicasOptimizer};
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl ExponentialMovingAverage {
         let mut averages = self.averages.lock();
         let make = || {
             let scope = variable.graph().root().reenter(&variable.name()).beside(variable.handle().node());
-            let builder = Variable::build(&scope, "ExponentialMovingAverage").kind(variable.kind());
+            let builder = Variable::build(&scope, "ExponentialMovingAverage").kind(variable.kind()).slot_of(variable);
             let average = builder.value(variable.initial_value()).trainable(false);
             average.collections(&[GLOBAL_VARIABLES, MOVING_AVERAGE_VARIABLES]).make()
         };

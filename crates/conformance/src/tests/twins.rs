@@ -41,7 +41,17 @@ fn the_demo_trains_on_a_cluster() {
 #[test]
 fn examples_run() {
     let folder = program().parent().unwrap().join("examples");
-    for example in ["01_graph", "02_session", "03_remote_session", "04_train_mlp", "07_summaries", "08_sync_worker"] {
+    const ALL: [&str; 8] = [
+        "01_graph",
+        "02_session",
+        "03_remote_session",
+        "04_train_mlp",
+        "07_summaries",
+        "08_monitored_training",
+        "08_sync_worker",
+        "10_checkpoints",
+    ];
+    for example in ALL {
         let text = output(&mut Command::new(folder.join(example)));
         assert!(!text.is_empty(), "{example} printed nothing");
     }

@@ -1,7 +1,9 @@
 //! A graph under construction: nodes with their types and what is known of their shapes.
 
 use crate::signature::Types;
-use crate::{AttrValue, Edge, FunctionDef, FunctionLibrary, GraphDef, NodeDef, NodeId, Scope, Signature, Versions};
+use crate::{
+    AttrValue, Edge, FunctionDef, FunctionLibrary, GraphDef, Node, NodeDef, NodeId, Output, Scope, Signature, Versions,
+};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use status::{Error, Result};
@@ -73,6 +75,7 @@ pub(crate) struct Inner {
     pub collections: BTreeMap<String, Vec<AttrValue>>,
     pub library: FunctionLibrary,
     pub seed: Option<i64>,
+    pub finalized: bool,
 }
 
 impl Graph {
@@ -89,6 +92,16 @@ impl Graph {
     /// The first error made while building.
     pub fn check(&self) -> Result<()> {
         self.lock().error.clone().map_or(Ok(()), Err)
+    }
+
+    /// Lets the graph stay as it is: nodes made from now on are building errors.
+    pub fn finalize(&self) {
+        self.lock().finalized = true;
+    }
+
+    /// Whether the graph stays as it is.
+    pub fn is_finalized(&self) -> bool {
+        self.lock().finalized
     }
 
     /// Remembers an error, unless one came before.
@@ -174,6 +187,18 @@ impl Graph {
             (Some(graph), None) => (graph, inner.nodes.len() as i64),
             (Some(0), Some(0)) => (0, i64::from(i32::MAX)),
             (Some(graph), Some(seed)) => (graph, seed),
+        }
+    }
+
+    /// Lets an input of `merge`, for which something stood so far, come from a node made later.
+    pub(crate) fn close_loop(&self, merge: &Node, place: usize, source: &Output) {
+        let name = match source.index() {
+            0 => source.node().name(),
+            index => format!("{}:{index}", source.node().name()),
+        };
+        if let Some(built) = self.lock().nodes.get_mut(merge.id() as usize) {
+            Arc::make_mut(&mut built.def).inputs[place] = name;
+            built.inputs[place] = Edge { node: source.node().id(), index: source.index() as u32 };
         }
     }
 

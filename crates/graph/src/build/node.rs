@@ -5,7 +5,7 @@ use crate::{AttrValue, Graph, NodeDef, NodeId, Output, Scope};
 use status::{Result, internal, invalid};
 use std::fmt;
 use std::sync::Arc;
-use tensor::DType;
+use tensor::{DType, PartialShape};
 
 /// A node; carries the scope it was made in. A node that could not be built is a husk: its graph
 /// holds the error.
@@ -139,6 +139,13 @@ impl Node {
     /// All its outputs.
     pub fn outputs(&self) -> Vec<Output> {
         (0..self.num_outputs()).map(|index| self.output(index)).collect()
+    }
+
+    /// What comes round in a loop may have another shape than what went in.
+    pub(crate) fn forget_shapes(&self) {
+        if let Some(built) = self.graph().lock().nodes.get_mut(self.id as usize) {
+            built.shapes.fill(PartialShape::unknown());
+        }
     }
 
     pub(crate) fn built(&self) -> Option<Built> {

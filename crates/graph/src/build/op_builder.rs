@@ -8,7 +8,7 @@ use crate::{
     Arg, ArgType, AttrList, AttrValue, DeviceSpec, Edge, Node, NodeDef, NodeId, OpSet, Output, Scope, ShapeQuery,
     Signature,
 };
-use status::{Result, invalid};
+use status::{Result, failed_precondition, invalid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
@@ -101,6 +101,9 @@ impl OpBuilder {
     fn build(mut self) -> Result<NodeId> {
         let graph = self.scope.graph().clone();
         let mut inner = graph.lock();
+        if inner.finalized {
+            return Err(failed_precondition!("Graph is finalized and cannot be modified."));
+        }
         let function = inner.library.functions.get(&self.op).cloned();
         let signature = function.as_ref().map(|function| &function.signature);
         let signature = signature.or_else(|| graph.ops().signature(&self.op)).ok_or_else(|| unknown_op(&self.op))?;

@@ -2,10 +2,12 @@
 
 mod meta_graph;
 mod queue_runner;
+mod variable;
 mod wire;
 
 pub use meta_graph::{Asset, Collection, MetaGraph, Saver, Signature, TensorInfo, TensorName, read_graph};
 pub use queue_runner::QueueRunnerDef;
+pub use variable::{SliceDef, VariableDef};
 
 use crate::fs::{FileSystems, path};
 use crate::text::text_to_binary;

@@ -2,6 +2,7 @@
 //! is its length and its bytes, so what is inside them stays as it was.
 
 use super::meta_graph::{Asset, Collection, MetaGraph, Saver, Signature, TensorInfo, TensorName};
+use super::variable::{SliceDef, VariableDef};
 use super::{QueueRunnerDef, SavedModel};
 use crate::fs::data_loss;
 use bytes::Bytes;
@@ -203,6 +204,53 @@ pub(super) fn encode_meta_graph(graph: &MetaGraph) -> Result<Bytes> {
         object_graph: graph.object_graph.clone(),
     };
     Ok(raw.encode_to_vec().into())
+}
+
+pub(super) fn decode_saver_message(bytes: Bytes) -> Result<Saver> {
+    Ok(decode_saver(decode(bytes, "saver")?))
+}
+
+pub(super) fn encode_saver_message(saver: &Saver) -> Bytes {
+    encode_saver(saver).encode_to_vec().into()
+}
+
+pub(super) fn decode_variable(bytes: Bytes) -> Result<VariableDef> {
+    let raw: pb::VariableDef = decode(bytes, "variable")?;
+    let slice = raw.save_slice_info_def.map(|slice| SliceDef {
+        full_name: slice.full_name,
+        full_shape: slice.full_shape,
+        offset: slice.var_offset,
+        shape: slice.var_shape,
+    });
+    Ok(VariableDef {
+        variable: raw.variable_name,
+        initializer: raw.initializer_name,
+        snapshot: raw.snapshot_name,
+        initial_value: raw.initial_value_name,
+        is_resource: raw.is_resource,
+        trainable: raw.trainable,
+        slice,
+    })
+}
+
+pub(super) fn encode_variable(variable: &VariableDef) -> Bytes {
+    let slice = variable.slice.as_ref().map(|slice| pb::SaveSliceInfoDef {
+        full_name: slice.full_name.clone(),
+        full_shape: slice.full_shape.clone(),
+        var_offset: slice.offset.clone(),
+        var_shape: slice.shape.clone(),
+    });
+    let message = pb::VariableDef {
+        variable_name: variable.variable.clone(),
+        initializer_name: variable.initializer.clone(),
+        snapshot_name: variable.snapshot.clone(),
+        save_slice_info_def: slice,
+        is_resource: variable.is_resource,
+        initial_value_name: variable.initial_value.clone(),
+        trainable: variable.trainable,
+        ..pb::VariableDef::default()
+    };
+    message.encode_to_vec().into()
 }
 
 fn decode_saver(saver: pb::SaverDef) -> Saver {

@@ -41,7 +41,7 @@ pub fn weighted(losses: &Output, weights: Option<&Output>, reduction: Reduction)
         (Reduction::Mean, Some(weights)) => divided(&scaled.sum(), &(weights * losses.ones_like()).sum()),
         (Reduction::MeanOfNonzero, Some(weights)) => divided(&scaled.sum(), &present(losses, weights)),
     };
-    loss.scope().graph().add_to_collection(LOSSES, loss.node().name());
+    loss.scope().graph().add_to_collection(LOSSES, loss.name());
     loss
 }
 

@@ -1,6 +1,6 @@
 //! A variable in the making.
 
-use super::{Inner, Kind, Variable};
+use super::{Inner, Kind, SaveSlice, Variable};
 use crate::Initializer;
 use crate::collection::{GLOBAL_VARIABLES, TRAINABLE_VARIABLES};
 use graph::{Node, Output, Scope};
@@ -8,16 +8,19 @@ use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape};
 
 /// A variable in the making; float zeros, trainable, a resource, unless said otherwise.
+#[derive(Clone)]
 pub struct VariableBuilder {
-    scope: Scope,
-    name: String,
-    shape: Shape,
+    pub(super) scope: Scope,
+    pub(super) name: String,
+    pub(super) shape: Shape,
     dtype: DType,
     kind: Kind,
-    initializer: Initializer,
-    value: Option<Output>,
+    pub(super) initializer: Initializer,
+    pub(super) value: Option<Output>,
     trainable: bool,
     collections: Vec<String>,
+    pub(super) slice: Option<SaveSlice>,
+    slot_of: Option<Variable>,
 }
 
 impl VariableBuilder {
@@ -32,6 +35,8 @@ impl VariableBuilder {
             value: None,
             trainable: true,
             collections: vec![GLOBAL_VARIABLES.to_string()],
+            slice: None,
+            slot_of: None,
         }
     }
 
@@ -80,6 +85,12 @@ impl VariableBuilder {
         self
     }
 
+    /// What an optimizer keeps for this variable: if that is a part of a larger one, so is this.
+    pub fn slot_of(mut self, primary: &Variable) -> VariableBuilder {
+        self.slot_of = Some(primary.clone());
+        self
+    }
+
     /// Makes it.
     pub fn make(self) -> Variable {
         let (dtype, shape) = match &self.value {
@@ -94,10 +105,20 @@ impl VariableBuilder {
         };
         let beside = inside.beside(handle.node());
         let (initializer, value) = self.attach(&beside, &handle, &initial_value, dtype);
-        let inner = Inner { handle, value, initializer, initial_value, trainable: self.trainable, dtype };
+        let (trainable, slice) = (self.trainable, self.slice.clone().or_else(|| self.slot_slice(&handle)));
+        let inner = Inner { handle, value, initializer, initial_value, trainable, dtype, slice };
         let variable = Variable(Arc::new(inner));
         self.register(&variable);
         variable
+    }
+
+    /// Which part of a larger slot this is: the same as its variable is of the larger variable.
+    fn slot_slice(&self, handle: &Output) -> Option<SaveSlice> {
+        let primary = self.slot_of.as_ref()?;
+        let slice = primary.slice()?;
+        let name = handle.node().name();
+        let slot = name.strip_prefix(&format!("{}/", primary.name()))?;
+        Some(SaveSlice { full_name: format!("{}/{slot}", slice.full_name), ..slice.clone() })
     }
 
     fn handle(&self, inside: &Scope, dtype: DType, shape: &PartialShape) -> Output {

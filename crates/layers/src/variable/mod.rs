@@ -1,11 +1,15 @@
 //! A variable: state of a device that a graph reads and changes.
 
 mod builder;
+mod partitioned;
 mod record;
 mod scope;
+mod slice;
 
 pub use builder::VariableBuilder;
+pub use partitioned::PartitionedVariable;
 pub use scope::{Reuse, VariableScope};
+pub use slice::SaveSlice;
 
 use graph::{Fetch, Fetchable, Graph, Node, Output, Scope};
 use ops::state::scatter::Update;
@@ -35,6 +39,7 @@ struct Inner {
     initial_value: Output,
     trainable: bool,
     dtype: DType,
+    slice: Option<SaveSlice>,
 }
 
 impl Variable {
@@ -106,6 +111,11 @@ impl Variable {
     /// Whether optimizers change it.
     pub fn is_trainable(&self) -> bool {
         self.0.trainable
+    }
+
+    /// Which part of a larger variable it is, if it is one.
+    pub fn slice(&self) -> Option<&SaveSlice> {
+        self.0.slice.as_ref()
     }
 
     /// The graph it is in.

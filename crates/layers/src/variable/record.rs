@@ -1,6 +1,6 @@
 //! Variables as values of collections: the names of the nodes they are made of.
 
-use super::{Inner, Kind, Variable};
+use super::{Inner, Kind, SaveSlice, Variable};
 use crate::collection::{GLOBAL_VARIABLES, LOCAL_VARIABLES};
 use graph::{AttrValue, Function, Graph, Node, Output, Scope, TensorName};
 use std::collections::BTreeMap;
@@ -21,6 +21,9 @@ impl Variable {
         set("is_resource", (self.kind() == Kind::Resource).into());
         set("trainable", self.is_trainable().into());
         set("dtype", self.dtype().into());
+        if let Some(slice) = self.slice() {
+            set("save_slice_info_def", slice.to_record());
+        }
         AttrValue::Func(Arc::new(Function { name: RECORD.to_string(), attrs }))
     }
 
@@ -55,13 +58,16 @@ impl Variable {
             Some(AttrValue::Type(dtype)) => *dtype,
             _ => output("snapshot_name")?.dtype(),
         };
+        let initializer = Node::find(&graph.root(), &text("initializer_name")?)?;
         Some(Variable(Arc::new(Inner {
             handle: output("variable_name")?,
             value: output("snapshot_name")?,
-            initializer: Node::find(&graph.root(), &text("initializer_name")?)?,
-            initial_value: output("initial_value_name")?,
+            // Old files do not name it; it is what is assigned.
+            initial_value: output("initial_value_name").or_else(|| initializer.all_inputs().get(1).cloned())?,
+            initializer,
             trainable: record.attrs.get("trainable") == Some(&AttrValue::Bool(true)),
             dtype,
+            slice: record.attrs.get("save_slice_info_def").and_then(SaveSlice::from_record),
         })))
     }
 }

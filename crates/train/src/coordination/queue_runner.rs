@@ -98,7 +98,7 @@ impl QueueRunner {
 
     /// Adds the runner to its graph's collection.
     pub fn register(&self) {
-        self.close.graph().add_to_collection(QUEUE_RUNNERS, self.to_record());
+        self.close.graph().add_to_collection(QUEUE_RUNNERS, to_record(self.to_def()));
     }
 
     /// The runner as it stands in files.
@@ -132,19 +132,19 @@ impl QueueRunner {
             closed,
         })
     }
+}
 
-    fn to_record(&self) -> AttrValue {
-        let def = self.to_def();
-        let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
-        let names = def.enqueue_ops.into_iter().map(Into::into).collect();
-        attrs.insert("queue_name".to_string(), def.queue.into());
-        attrs.insert("enqueue_op_name".to_string(), AttrValue::List(AttrList { strings: names, ..Default::default() }));
-        attrs.insert("close_op_name".to_string(), def.close_op.into());
-        attrs.insert("cancel_op_name".to_string(), def.cancel_op.into());
-        let codes: Vec<i64> = def.closed.iter().map(|&code| code.into()).collect();
-        attrs.insert("queue_closed_exception_types".to_string(), codes.into());
-        AttrValue::Func(Arc::new(Function { name: RECORD.to_string(), attrs }))
-    }
+/// A queue runner as a value of a collection.
+pub(crate) fn to_record(def: QueueRunnerDef) -> AttrValue {
+    let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
+    let names = def.enqueue_ops.into_iter().map(Into::into).collect();
+    attrs.insert("queue_name".to_string(), def.queue.into());
+    attrs.insert("enqueue_op_name".to_string(), AttrValue::List(AttrList { strings: names, ..Default::default() }));
+    attrs.insert("close_op_name".to_string(), def.close_op.into());
+    attrs.insert("cancel_op_name".to_string(), def.cancel_op.into());
+    let codes: Vec<i64> = def.closed.iter().map(|&code| code.into()).collect();
+    attrs.insert("queue_closed_exception_types".to_string(), codes.into());
+    AttrValue::Func(Arc::new(Function { name: RECORD.to_string(), attrs }))
 }
 
 /// The kind of record, named as TensorFlow names its message.
@@ -161,7 +161,8 @@ pub fn start_queue_runners(session: &Arc<Session>, coordinator: &Coordinator) ->
     queue_runners(session.graph())?.iter().try_for_each(|runner| runner.start(session, coordinator))
 }
 
-fn from_record(record: &AttrValue) -> Option<QueueRunnerDef> {
+/// The queue runner that a value of a collection means.
+pub(crate) fn from_record(record: &AttrValue) -> Option<QueueRunnerDef> {
     let AttrValue::Func(record) = record else { return None };
     let text = |name: &str| match record.attrs.get(name) {
         Some(AttrValue::String(text)) => Some(String::from_utf8_lossy(text).into_owned()),

@@ -104,6 +104,7 @@ impl At<'_> {
         }
         let scope = self.root.reenter(&variable.name()).beside(variable.handle().node());
         let builder = Variable::build(&scope, name).dtype(variable.dtype()).kind(variable.kind()).trainable(false);
+        let builder = builder.slot_of(variable);
         let made = match variable.shape().known() {
             Some(shape) => builder.shape(shape).initializer(Initializer::Constant(first)).make(),
             None => {

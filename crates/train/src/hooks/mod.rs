@@ -1,0 +1,51 @@
+//! Hooks that most training programs need.
+
+mod checkpoint_saver;
+mod events;
+mod feed_fn;
+mod final_ops;
+mod logging_tensor;
+mod nan_tensor;
+mod profiler;
+mod step_counter;
+mod step_waiter;
+mod stop_at_step;
+mod summary_saver;
+mod timer;
+
+pub use checkpoint_saver::{CheckpointSaver, CheckpointSaverListener};
+pub use events::{EventFile, EventSink};
+pub use feed_fn::FeedFn;
+pub use final_ops::FinalOps;
+pub use logging_tensor::LoggingTensor;
+pub use nan_tensor::NanTensor;
+pub use profiler::Profiler;
+pub use step_counter::StepCounter;
+pub use step_waiter::GlobalStepWaiter;
+pub use stop_at_step::StopAtStep;
+pub use summary_saver::SummarySaver;
+pub use timer::{Every, Timer};
+
+use crate::get_global_step;
+use crate::monitored::{RunValues, step_number};
+use graph::{Graph, Output};
+use session::{Feeds, Session};
+use status::{Result, failed_precondition};
+use tensor::Tensor;
+
+/// The step counter, which a hook cannot do without.
+fn step_of(graph: &Graph, hook: &str) -> Result<Output> {
+    let step = get_global_step(graph);
+    let step = step.ok_or_else(|| failed_precondition!("Global step should be created to use {hook}."))?;
+    Ok(step.value().clone())
+}
+
+/// Where the step counter is now.
+fn read_step(session: &Session, step: &Output) -> Result<i64> {
+    step_number(&session.run::<Tensor>(step, Feeds::new())?)
+}
+
+/// Where the step counter was when a step read it, as that step's first answer.
+fn stale_step(values: &RunValues) -> Result<i64> {
+    step_number(&values.get::<Tensor>(0)?)
+}

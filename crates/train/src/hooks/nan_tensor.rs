@@ -1,0 +1,47 @@
+//! Stops when the loss is not a number.
+
+use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
+use graph::Output;
+use status::{Code, Error, Result};
+use tensor::Tensor;
+
+/// Stops when the loss is not a number: with an error, or without.
+pub struct NanTensor {
+    loss: Output,
+    fails: bool,
+}
+
+impl NanTensor {
+    /// Not a number is an error.
+    pub fn new(loss: &Output) -> NanTensor {
+        NanTensor { loss: loss.clone(), fails: true }
+    }
+
+    /// Not a number is the end of training, and no error.
+    pub fn without_error(loss: &Output) -> NanTensor {
+        NanTensor { loss: loss.clone(), fails: false }
+    }
+}
+
+impl SessionRunHook for NanTensor {
+    fn before_run(&mut self, _: &RunContext<'_>) -> Result<RunArgs> {
+        Ok(RunArgs::fetch(&self.loss))
+    }
+
+    fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
+        let loss: Tensor = values.get(0)?;
+        let is_nan = match loss.values::<f32>() {
+            Ok(values) => values.iter().any(|value| value.is_nan()),
+            Err(_) => loss.values::<f64>()?.iter().any(|value| value.is_nan()),
+        };
+        if !is_nan {
+            return Ok(());
+        }
+        if self.fails {
+            return Err(Error::new(Code::Unknown, "NaN loss during training."));
+        }
+        tracing::warn!("Model diverged with loss = NaN.");
+        context.request_stop();
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Counts steps per second.
+
+use super::{EventSink, Every, Timer, read_step, stale_step, step_of};
+use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
+use graph::{Graph, Output};
+use session::Session;
+use status::Result;
+use std::sync::Arc;
+
+/// Reports how many steps are made per second, by all workers together, as `global_step/sec`.
+pub struct StepCounter {
+    timer: Timer,
+    events: Option<Arc<dyn EventSink>>,
+    counter: Option<Output>,
+    last: Option<i64>,
+    warnings: u32,
+}
+
+/// How often is said that the step counter stands still.
+const MAX_WARNINGS: u32 = 5;
+
+impl StepCounter {
+    /// Every so often: to the log, and to these events if there are some.
+    pub fn new(every: Every, events: Option<Arc<dyn EventSink>>) -> StepCounter {
+        StepCounter { timer: Timer::new(every), events, counter: None, last: None, warnings: 0 }
+    }
+
+    fn report(&self, counter: &Output, rate: f64, step: i64) -> Result<()> {
+        let tag = format!("{}/sec", step_name(counter));
+        tracing::info!("{tag}: {rate}");
+        self.events.as_ref().map_or(Ok(()), |events| events.add_scalar(&tag, rate as f32, step))
+    }
+
+    fn warn_if_still(&mut self, step: i64) {
+        if self.last == Some(step) && self.warnings < MAX_WARNINGS {
+            self.warnings += 1;
+            tracing::warn!("It seems that global step has not been increased. It is still {step}");
+        }
+        self.last = Some(step);
+    }
+}
+
+/// The name of the variable whose value this is.
+fn step_name(value: &Output) -> String {
+    let name = value.node().name();
+    let name = name.strip_suffix("/Read/ReadVariableOp").or_else(|| name.strip_suffix("/read"));
+    name.unwrap_or("global_step").to_string()
+}
+
+impl SessionRunHook for StepCounter {
+    fn begin(&mut self, graph: &Graph) -> Result<()> {
+        self.counter = Some(step_of(graph, "StepCounterHook")?);
+        Ok(())
+    }
+
+    fn before_run(&mut self, _: &RunContext<'_>) -> Result<RunArgs> {
+        Ok(self.counter.as_ref().map_or_else(RunArgs::nothing, RunArgs::fetch))
+    }
+
+    fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
+        let Some(counter) = self.counter.clone() else { return Ok(()) };
+        let stale = stale_step(values)?;
+        if self.timer.is_due(stale + 1) {
+            let step = read_step(context.session(), &counter)?;
+            if self.timer.is_due(step)
+                && let Some((steps, time)) = self.timer.done(step)
+            {
+                self.report(&counter, steps as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE), step)?;
+            }
+        }
+        self.warn_if_still(stale);
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Session) -> Result<()> {
+        self.events.as_ref().map_or(Ok(()), |events| events.flush())
+    }
+}

@@ -1,0 +1,232 @@
+//! The nodes around a model that every training program needs: made where they are missing, found where they are not.
+
+use crate::ready::{report_uninitialized, report_uninitialized_variables};
+use crate::saver::Saver;
+use graph::{Graph, Node, Output, TensorName};
+use layers::collection::{LOCAL_VARIABLES, global_variables, nodes, variables};
+use layers::{Formulas, collection};
+use session::{Feeds, Session};
+use status::{Result, failed_precondition, invalid};
+use std::sync::{Arc, OnceLock};
+
+/// The collection of the node that initializes.
+pub const INIT_OP: &str = "init_op";
+/// The collection of the node that initializes the variables of a process.
+pub const LOCAL_INIT_OP: &str = "local_init_op";
+/// The collection of the tensor with the names of variables that have no value.
+pub const READY_OP: &str = "ready_op";
+/// The collection of the tensor with the names of global variables that have no value.
+pub const READY_FOR_LOCAL_INIT_OP: &str = "ready_for_local_init_op";
+/// The collection of the tensor with all summaries.
+pub const SUMMARY_OP: &str = "summary_op";
+/// The collection of summaries.
+const SUMMARIES: &str = "summaries";
+/// The collection of nodes that fill tables.
+const TABLE_INITIALIZERS: &str = "table_initializer";
+/// The collection of nodes that initialize what came from a saved model.
+const SAVED_MODEL_INITIALIZERS: &str = "saved_model_initializers";
+
+/// What initializes a model besides nodes.
+pub type InitFn = Box<dyn Fn(&Session) -> Result<()> + Send + Sync>;
+
+/// The nodes around a model. Those that are not given are found in the graph's collections, or made when the
+/// session is made.
+#[derive(Default)]
+pub struct Scaffold {
+    init_op: Option<Node>,
+    init_feeds: Feeds,
+    init_fn: Option<InitFn>,
+    ready_op: Option<Output>,
+    ready_for_local_init_op: Option<Output>,
+    local_init_op: Option<Node>,
+    local_init_feeds: Feeds,
+    summary_op: Option<Output>,
+    saver: Option<Arc<Saver>>,
+    pieces: OnceLock<Pieces>,
+}
+
+/// The nodes, once all are there.
+pub struct Pieces {
+    /// Initializes.
+    pub init_op: Node,
+    /// The names of variables that have no value.
+    pub ready_op: Output,
+    /// The names of global variables that have no value.
+    pub ready_for_local_init_op: Output,
+    /// Initializes the variables of this process.
+    pub local_init_op: Node,
+    /// All summaries, if there are any.
+    pub summary_op: Option<Output>,
+    /// Writes and reads checkpoints.
+    pub saver: Arc<Saver>,
+}
+
+impl Scaffold {
+    /// Nothing is given.
+    pub fn new() -> Scaffold {
+        Scaffold::default()
+    }
+
+    /// Initializes with this node.
+    pub fn init_op(mut self, op: &Node, feeds: Feeds) -> Scaffold {
+        (self.init_op, self.init_feeds) = (Some(op.clone()), feeds);
+        self
+    }
+
+    /// Calls this after the node that initializes.
+    pub fn init_fn(mut self, function: impl Fn(&Session) -> Result<()> + Send + Sync + 'static) -> Scaffold {
+        self.init_fn = Some(Box::new(function));
+        self
+    }
+
+    /// Asks this for the names of variables that have no value.
+    pub fn ready_op(mut self, op: &Output) -> Scaffold {
+        self.ready_op = Some(op.clone());
+        self
+    }
+
+    /// Asks this for the names of variables without which local ones cannot be initialized.
+    pub fn ready_for_local_init_op(mut self, op: &Output) -> Scaffold {
+        self.ready_for_local_init_op = Some(op.clone());
+        self
+    }
+
+    /// Initializes the variables of this process with this node.
+    pub fn local_init_op(mut self, op: &Node, feeds: Feeds) -> Scaffold {
+        (self.local_init_op, self.local_init_feeds) = (Some(op.clone()), feeds);
+        self
+    }
+
+    /// Takes summaries from this.
+    pub fn summary_op(mut self, op: &Output) -> Scaffold {
+        self.summary_op = Some(op.clone());
+        self
+    }
+
+    /// Writes and reads checkpoints with this.
+    pub fn saver(mut self, saver: Arc<Saver>) -> Scaffold {
+        self.saver = Some(saver);
+        self
+    }
+
+    /// Makes what is missing, and lets the graph stay as it is.
+    pub fn finalize(&self, graph: &Graph) -> Result<&Pieces> {
+        if let Some(pieces) = self.pieces.get() {
+            return Ok(pieces);
+        }
+        let pieces = Pieces {
+            init_op: given_or(graph, &self.init_op, INIT_OP, default_init)?,
+            ready_op: output_or(graph, &self.ready_op, READY_OP, report_uninitialized_variables)?,
+            ready_for_local_init_op: output_or(
+                graph,
+                &self.ready_for_local_init_op,
+                READY_FOR_LOCAL_INIT_OP,
+                |graph| report_uninitialized(graph, &global_variables(graph)),
+            )?,
+            local_init_op: given_or(graph, &self.local_init_op, LOCAL_INIT_OP, default_local_init)?,
+            summary_op: match &self.summary_op {
+                Some(op) => Some(op.clone()),
+                None => found(graph, SUMMARY_OP)?.or_else(|| merged_summaries(graph)),
+            },
+            saver: match &self.saver {
+                Some(saver) => saver.clone(),
+                None => Arc::new(Saver::of_graph(graph)?),
+            },
+        };
+        graph.check()?;
+        graph.finalize();
+        Ok(self.pieces.get_or_init(|| pieces))
+    }
+
+    /// The nodes alone, all of them there; the graph stays as it is.
+    pub(crate) fn into_pieces(self, graph: &Graph) -> Result<Pieces> {
+        self.finalize(graph)?;
+        self.pieces.into_inner().ok_or_else(|| failed_precondition!("The scaffold is not finished"))
+    }
+
+    /// The nodes; an error before they are all there.
+    pub fn pieces(&self) -> Result<&Pieces> {
+        self.pieces.get().ok_or_else(|| failed_precondition!("The scaffold is used before the session is made"))
+    }
+
+    pub(crate) fn init_feeds(&self) -> Feeds {
+        self.init_feeds.clone()
+    }
+
+    pub(crate) fn init_function(&self) -> Option<&InitFn> {
+        self.init_fn.as_ref()
+    }
+
+    pub(crate) fn local_init_feeds(&self) -> Feeds {
+        self.local_init_feeds.clone()
+    }
+}
+
+fn default_init(graph: &Graph) -> Node {
+    let mut initializers = vec![collection::global_variables_initializer(graph)];
+    initializers.extend(nodes(graph, SAVED_MODEL_INITIALIZERS));
+    graph.root().group(&initializers)
+}
+
+fn default_local_init(graph: &Graph) -> Node {
+    let local = variables(graph, LOCAL_VARIABLES);
+    let mut initializers = vec![collection::initializer(graph, "init", &local)];
+    initializers.extend(nodes(graph, TABLE_INITIALIZERS));
+    graph.root().group(&initializers)
+}
+
+/// All summaries of a graph as one, if it has some.
+fn merged_summaries(graph: &Graph) -> Option<Output> {
+    let summaries: Vec<Output> = nodes(graph, SUMMARIES).iter().map(|node| node.output(0)).collect();
+    if summaries.is_empty() {
+        return None;
+    }
+    let merged = graph.root().named("Merge").op("MergeSummary").inputs(&summaries).output();
+    graph.add_to_collection(SUMMARY_OP, merged.name());
+    Some(merged)
+}
+
+/// The node that was given, or that a collection holds, or a new one, which goes there.
+fn given_or(graph: &Graph, given: &Option<Node>, name: &str, make: impl Fn(&Graph) -> Node) -> Result<Node> {
+    if let Some(given) = given {
+        return Ok(given.clone());
+    }
+    if let Some(found) = found(graph, name)? {
+        return Ok(found.node().clone());
+    }
+    let made = make(graph);
+    graph.add_to_collection(name, made.name());
+    Ok(made)
+}
+
+fn output_or(graph: &Graph, given: &Option<Output>, name: &str, make: impl Fn(&Graph) -> Output) -> Result<Output> {
+    if let Some(given) = given {
+        return Ok(given.clone());
+    }
+    if let Some(found) = found(graph, name)? {
+        return Ok(found);
+    }
+    let made = make(graph);
+    graph.add_to_collection(name, made.name());
+    Ok(made)
+}
+
+/// The one value of a collection, as an output of a node.
+fn found(graph: &Graph, name: &str) -> Result<Option<Output>> {
+    let names = graph.collection(name);
+    let text = match &names[..] {
+        [] => return Ok(None),
+        [graph::AttrValue::String(text)] => String::from_utf8_lossy(text).into_owned(),
+        [_] => return Err(invalid!("The value of collection \"{name}\" is not the name of a node")),
+        _ => {
+            return Err(invalid!(
+                "More than one item in the collection \"{name}\". Please indicate which one to use by giving it to the \
+                 scaffold"
+            ));
+        }
+    };
+    let parsed = TensorName::parse(&text);
+    let node = Node::find(&graph.root(), parsed.node);
+    let node = node.ok_or_else(|| invalid!("Collection \"{name}\" names {text}, which is not in the graph"))?;
+    Ok(Some(node.output(parsed.index.unwrap_or(0) as usize)))
+}

@@ -1,0 +1,335 @@
+//! The session that is watched: hooks around every step; a new session where one was lost.
+
+use super::step::{run_hooked, step_number};
+use super::{SessionContext, SessionCreator, SessionRunHook};
+use crate::coordination::{Coordinator, JoinOptions, start_queue_runners};
+use crate::get_global_step;
+use crate::session_manager::is_lost;
+use graph::{Fetch, Fetchable, Graph};
+use session::{Feeds, FetchAs, RunOptions, Session};
+use status::{Code, Error, Result, failed_precondition};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tensor::Tensor;
+
+/// A session with hooks around every step. If a task is lost (`Aborted`, `Unavailable`), the session is made again,
+/// its variables are restored, and the step is run again; all other errors are the caller's.
+///
+/// `close` lets the hooks end; dropping it without closing is what happens after an error, and they do not.
+pub struct MonitoredSession {
+    creator: Box<dyn SessionCreator>,
+    hooks: Vec<Box<dyn SessionRunHook>>,
+    session: Option<(Arc<Session>, Coordinator)>,
+    stop: AtomicBool,
+    recovers: bool,
+    counter: Option<Fetch>,
+    step: Option<i64>,
+    patience: Patience,
+}
+
+/// How long a lost session is tried to be made again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// How long in all.
+    pub limit: Duration,
+    /// How long between two tries.
+    pub wait: Duration,
+    /// How long threads may run on after the end.
+    pub grace: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { limit: Duration::from_secs(7200), wait: Duration::from_secs(1), grace: Duration::from_secs(120) }
+    }
+}
+
+impl MonitoredSession {
+    /// Lets the hooks begin, and makes the session.
+    pub fn new(
+        creator: impl SessionCreator + 'static,
+        hooks: Vec<Box<dyn SessionRunHook>>,
+    ) -> Result<MonitoredSession> {
+        MonitoredSession::start(Box::new(creator), hooks, true, Patience::default())
+    }
+
+    pub(crate) fn start(
+        creator: Box<dyn SessionCreator>,
+        hooks: Vec<Box<dyn SessionRunHook>>,
+        recovers: bool,
+        patience: Patience,
+    ) -> Result<MonitoredSession> {
+        let mut monitored = MonitoredSession {
+            creator,
+            hooks,
+            session: None,
+            stop: AtomicBool::new(false),
+            recovers,
+            counter: None,
+            step: None,
+            patience,
+        };
+        let graph = monitored.creator.graph().clone();
+        monitored.hooks.iter_mut().try_for_each(|hook| hook.begin(&graph))?;
+        monitored.counter = get_global_step(&graph).map(|step| step.value().fetch());
+        monitored.patiently(|monitored| monitored.open(false))?;
+        Ok(monitored)
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        self.creator.graph()
+    }
+
+    /// Whether a hook, a thread or the user wants no more steps. A thread that lost its task does not: the next step
+    /// makes the session again.
+    pub fn should_stop(&self) -> bool {
+        let by_thread = self.session.as_ref().is_some_and(|(_, coordinator)| {
+            coordinator.should_stop() && !coordinator.requested_error().is_some_and(|error| self.is_recoverable(&error))
+        });
+        by_thread || self.stop.load(Ordering::SeqCst)
+    }
+
+    fn is_recoverable(&self, error: &Error) -> bool {
+        self.recovers && is_lost(error)
+    }
+
+    /// Lets `should_stop` be true.
+    pub fn request_stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
+    /// Where the step counter was when the last step read it.
+    pub fn last_step(&self) -> Option<i64> {
+        self.step
+    }
+
+    /// Runs a step with hooks around it.
+    pub fn run<V>(&mut self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
+        self.run_with(fetches, feeds, RunOptions::default())
+    }
+
+    /// As `run`, with options; hooks may ask for more.
+    pub fn run_with<V>(&mut self, fetches: impl FetchAs<V>, feeds: Feeds, options: RunOptions) -> Result<V> {
+        loop {
+            let session = self.opened()?;
+            match self.run_once(&session, &fetches, &feeds, &options) {
+                Err(error) if self.is_recoverable(&error) => self.lose(&error),
+                result => return result,
+            }
+        }
+    }
+
+    fn run_once<V>(
+        &mut self,
+        session: &Session,
+        fetches: &impl FetchAs<V>,
+        feeds: &Feeds,
+        options: &RunOptions,
+    ) -> Result<V> {
+        self.check_threads()?;
+        let (hooks, counter) = (&mut self.hooks, self.counter.as_ref());
+        let result = run_hooked(session, hooks, &self.stop, fetches, (feeds, options), counter);
+        // A thread that failed is the reason why the step did: its queue was closed.
+        let (values, step) = result.or_else(|error| self.check_threads().and(Err(error)))?;
+        self.step = step.or(self.step);
+        Ok(values)
+    }
+
+    /// The error of a thread, if one failed.
+    fn check_threads(&self) -> Result<()> {
+        let error = self.session.as_ref().and_then(|(_, coordinator)| coordinator.requested_error());
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Calls `function` with a session in which some steps have hooks and others have none. If the session is lost
+    /// meanwhile, all of `function` is called again.
+    pub fn run_step_fn<V>(&mut self, mut function: impl FnMut(&mut StepContext<'_>) -> Result<V>) -> Result<V> {
+        loop {
+            let session = self.opened()?;
+            match function(&mut StepContext { monitored: self, session: session.clone() }) {
+                Err(error) if self.is_recoverable(&error) => self.lose(&error),
+                result => return result,
+            }
+        }
+    }
+
+    /// Calls `function` until the session should stop, or the input is at its end (`OutOfRange`); then closes.
+    pub fn until_stop(mut self, mut function: impl FnMut(&mut MonitoredSession) -> Result<()>) -> Result<()> {
+        while !self.should_stop() {
+            match function(&mut self) {
+                Err(error) if error.code == Code::OutOfRange => break,
+                result => result?,
+            }
+        }
+        self.close()
+    }
+
+    /// Lets the hooks end, stops the threads, and ends the session. The error of a thread is an error of the session,
+    /// after which the hooks do not end.
+    pub fn close(mut self) -> Result<()> {
+        let Some((session, coordinator)) = self.session.take() else { return Ok(()) };
+        let ended = match coordinator.requested_error() {
+            None => self.hooks.iter_mut().try_for_each(|hook| hook.end(&session)),
+            Some(error) => Err(error),
+        };
+        let joined = end_threads(&coordinator, self.patience.grace);
+        // The master may be gone already: what matters was done.
+        let closed = session.close().or_else(|error| if is_lost(&error) { Ok(()) } else { Err(error) });
+        ended.and(joined).and(closed)
+    }
+
+    /// The session itself, without hooks.
+    pub fn raw_session(&self) -> Option<&Arc<Session>> {
+        self.session.as_ref().map(|(session, _)| session)
+    }
+
+    fn lose(&mut self, error: &Error) {
+        tracing::info!("A task was lost; the session is made again. {error}");
+        self.abandon();
+    }
+
+    /// Ends session and threads without asking how.
+    fn abandon(&mut self) {
+        if let Some((session, coordinator)) = self.session.take() {
+            coordinator.request_stop();
+            // Closing sends away threads that wait for a step.
+            let _ = session.close();
+            let _ = end_threads(&coordinator, self.patience.grace);
+        }
+    }
+
+    /// The session, made again if it was lost.
+    fn opened(&mut self) -> Result<Arc<Session>> {
+        if self.session.is_none() {
+            self.patiently(|monitored| monitored.open(true))?;
+        }
+        let session = self.session.as_ref().map(|(session, _)| session.clone());
+        session.ok_or_else(|| failed_precondition!("Attempted to use a closed Session."))
+    }
+
+    fn open(&mut self, again: bool) -> Result<()> {
+        let session = Arc::new(match again {
+            true => self.creator.recreate_session(self.step)?,
+            false => self.creator.create_session()?,
+        });
+        let coordinator = Coordinator::new();
+        self.session = Some((session.clone(), coordinator.clone()));
+        let begun = self.begin_session(&session, &coordinator, again);
+        if begun.is_err() {
+            self.abandon();
+        }
+        begun
+    }
+
+    fn begin_session(&mut self, session: &Arc<Session>, coordinator: &Coordinator, again: bool) -> Result<()> {
+        start_queue_runners(session, coordinator)?;
+        let context = SessionContext::new(session, coordinator);
+        self.hooks.iter_mut().try_for_each(|hook| hook.after_create_session(&context))?;
+        self.note_step(session, again)
+    }
+
+    /// Where the step counter is in a new session.
+    fn note_step(&mut self, session: &Session, again: bool) -> Result<()> {
+        let Some(counter) = self.counter.clone() else { return Ok(()) };
+        let name = match &counter {
+            Fetch::Value(name) | Fetch::Target(name) => name.as_str(),
+        };
+        let found = step_number(&session.run::<Tensor>(name, Feeds::new())?)?;
+        if let Some(before) = self.step.filter(|&before| again && found < before) {
+            tracing::warn!("The global step went back from {before} to {found}: restored from a checkpoint");
+        }
+        self.step = Some(found);
+        Ok(())
+    }
+
+    /// Tries again while tasks are lost, as long as there is patience.
+    fn patiently(&mut self, mut make: impl FnMut(&mut MonitoredSession) -> Result<()>) -> Result<()> {
+        let begin = Instant::now();
+        loop {
+            let error = match make(self) {
+                Err(error) if self.recovers && is_lost(&error) => error,
+                result => return result,
+            };
+            if begin.elapsed() + self.patience.wait > self.patience.limit {
+                let seconds = self.patience.limit.as_secs_f64();
+                let message = format!("The session could not be made within {seconds} secs. {}", error.message);
+                return Err(Error::new(Code::DeadlineExceeded, message));
+            }
+            tracing::info!("A task was lost while the session was made; trying again. {error}");
+            std::thread::sleep(self.patience.wait);
+        }
+    }
+}
+
+impl Drop for MonitoredSession {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+/// Stops the threads of a session and waits for them. Those that wait for a step go when the session is closed.
+fn end_threads(coordinator: &Coordinator, grace: Duration) -> Result<()> {
+    coordinator.request_stop();
+    coordinator.join_with(&JoinOptions { grace, ignore_live_threads: true })
+}
+
+/// What a step function works with.
+pub struct StepContext<'a> {
+    monitored: &'a mut MonitoredSession,
+    session: Arc<Session>,
+}
+
+impl StepContext<'_> {
+    /// The session itself: its steps have no hooks.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Runs a step with hooks around it.
+    pub fn run_with_hooks<V>(&mut self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
+        self.monitored.run_once(&self.session, &fetches, &feeds, &RunOptions::default())
+    }
+
+    /// Lets this be the last step.
+    pub fn request_stop(&self) {
+        self.monitored.request_stop();
+    }
+}
+
+/// A session with hooks around every step that does not recover: a lost task is the caller's error.
+pub struct SingularMonitoredSession(MonitoredSession);
+
+impl SingularMonitoredSession {
+    /// Lets the hooks begin, and makes the session.
+    pub fn new(
+        creator: impl SessionCreator + 'static,
+        hooks: Vec<Box<dyn SessionRunHook>>,
+    ) -> Result<SingularMonitoredSession> {
+        MonitoredSession::start(Box::new(creator), hooks, false, Patience::default()).map(SingularMonitoredSession)
+    }
+
+    /// Calls `function` until the session should stop, or the input is at its end; then closes.
+    pub fn until_stop(self, function: impl FnMut(&mut MonitoredSession) -> Result<()>) -> Result<()> {
+        self.0.until_stop(function)
+    }
+
+    /// Lets the hooks end, and ends the session.
+    pub fn close(self) -> Result<()> {
+        self.0.close()
+    }
+}
+
+impl std::ops::Deref for SingularMonitoredSession {
+    type Target = MonitoredSession;
+    fn deref(&self) -> &MonitoredSession {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for SingularMonitoredSession {
+    fn deref_mut(&mut self) -> &mut MonitoredSession {
+        &mut self.0
+    }
+}

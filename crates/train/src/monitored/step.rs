@@ -1,0 +1,97 @@
+//! One step with hooks around it: what everybody asks is asked at once, and everybody gets their own answers.
+
+use super::{RunArgs, RunContext, RunValues, SessionRunHook};
+use graph::Fetch;
+use session::{Feeds, FetchAs, Fetches, RunOptions, Session, Values};
+use status::{Result, invalid};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tensor::Tensor;
+
+/// What the user asks, what each hook asks, and what the step counter shows.
+struct Everything<'a, F> {
+    user: &'a F,
+    hooks: &'a [RunArgs],
+    counter: Option<&'a Fetch>,
+}
+
+impl<F: Fetches> Fetches for Everything<'_, F> {
+    fn ask(&self, asked: &mut Vec<Fetch>) {
+        self.user.ask(asked);
+        asked.extend(self.hooks.iter().flat_map(|args| args.fetches.iter().cloned()));
+        asked.extend(self.counter.cloned());
+    }
+}
+
+type Answers<V> = (V, Vec<Vec<Option<Tensor>>>, Option<Tensor>);
+
+impl<F: FetchAs<V>, V> FetchAs<Answers<V>> for Everything<'_, F> {
+    fn answer(&self, values: &mut Values) -> Result<Answers<V>> {
+        let user = self.user.answer(values)?;
+        let mut hooks = Vec::with_capacity(self.hooks.len());
+        for args in self.hooks {
+            hooks.push(args.fetches.iter().map(|fetch| one(fetch, values)).collect::<Result<_>>()?);
+        }
+        let counter = self.counter.map(|fetch| one(fetch, values)).transpose()?;
+        Ok((user, hooks, counter.flatten()))
+    }
+}
+
+fn one(fetch: &Fetch, values: &mut Values) -> Result<Option<Tensor>> {
+    match fetch {
+        Fetch::Value(_) => values.take::<Tensor>().map(Some),
+        Fetch::Target(_) => values.take::<()>().map(|()| None),
+    }
+}
+
+/// Runs a step with hooks around it; also gives what the step counter showed.
+pub(super) fn run_hooked<V, F: FetchAs<V>>(
+    session: &Session,
+    hooks: &mut [Box<dyn SessionRunHook>],
+    stop: &AtomicBool,
+    fetches: &F,
+    (feeds, options): (&Feeds, &RunOptions),
+    counter: Option<&Fetch>,
+) -> Result<(V, Option<i64>)> {
+    let mut original = RunArgs { feeds: feeds.clone(), options: options.clone(), ..RunArgs::default() };
+    fetches.ask(&mut original.fetches);
+    let context = RunContext::new(session, &original, stop);
+    let asked = hooks.iter_mut().map(|hook| hook.before_run(&context)).collect::<Result<Vec<RunArgs>>>()?;
+    let (feeds, options) = merged(&original, &asked)?;
+    let everything = Everything { user: fetches, hooks: &asked, counter };
+    let ((user, answers, counter), metadata) = session.run_with(everything, feeds, options)?;
+    let metadata = Arc::new(metadata);
+    for (hook, values) in hooks.iter_mut().zip(answers) {
+        hook.after_run(&context, &RunValues { values, metadata: metadata.clone() })?;
+    }
+    let counter = counter.map(|tensor| step_number(&tensor)).transpose()?;
+    Ok((user, counter))
+}
+
+/// The step counter, which may be of either integer type.
+pub(crate) fn step_number(tensor: &Tensor) -> Result<i64> {
+    tensor.to_scalar::<i64>().or_else(|_| tensor.to_scalar::<i32>().map(i64::from))
+}
+
+/// All feeds and options together. What is fed is fed by one only: else the order of hooks would decide.
+fn merged(original: &RunArgs, hooks: &[RunArgs]) -> Result<(Feeds, RunOptions)> {
+    let users: BTreeSet<&str> = original.feeds.names().collect();
+    let mut taken: BTreeSet<&str> = BTreeSet::new();
+    let (mut feeds, mut options) = (original.feeds.clone(), original.options.clone());
+    for args in hooks {
+        for name in args.feeds.names() {
+            if !taken.insert(name) {
+                return Err(invalid!("Same tensor is fed by two hooks. ({name})"));
+            }
+            if users.contains(name) {
+                return Err(invalid!("Same tensor is fed by a SessionRunHook and user. ({name})"));
+            }
+        }
+        feeds = feeds.and(args.feeds.clone());
+        options.timeout = options.timeout.max(args.options.timeout);
+        options.trace |= args.options.trace;
+        options.partition_graphs |= args.options.partition_graphs;
+    }
+    Ok((feeds, options))
+}

@@ -1,0 +1,114 @@
+//! Reads saved models.
+
+use super::{DEFAULT_SIGNATURE, INIT_OP_SIGNATURE, MAIN_OP, Signature, TensorInfo};
+use crate::meta_graph::{self, MetaImportOptions};
+use crate::saver::Saver;
+use graph::Graph;
+use io::saved_model::{Collection, TensorName, assets_folder, variables_prefix};
+use io::state::checkpoint_exists;
+use io::{FileSystems, MetaGraph, SavedModel};
+use session::{Feeds, Session};
+use status::{Result, invalid, not_found};
+use std::collections::BTreeMap;
+use tensor::Tensor;
+
+/// A saved model whose nodes are in a graph. Its variables get their values by `restore`.
+pub struct Loaded {
+    folder: String,
+    systems: FileSystems,
+    meta: MetaGraph,
+    saver: Option<Saver>,
+}
+
+/// Adds the graph with exactly these tags of the saved model in a folder to a graph.
+pub fn load(graph: &Graph, folder: &str, tags: &[&str]) -> Result<Loaded> {
+    let systems = FileSystems::local();
+    let meta = SavedModel::open(&systems, folder)?.find(tags)?.clone();
+    let saver = match meta.saver.is_some() {
+        true => meta_graph::import(graph, &meta, &MetaImportOptions::default())?,
+        // Without a saver there are no variables to be restored.
+        false => {
+            graph.import(&graph::wire::read_graph(meta.graph.clone())?, &Default::default())?;
+            None
+        }
+    };
+    Ok(Loaded { folder: folder.to_string(), systems, meta, saver })
+}
+
+impl Loaded {
+    /// Ways to call it, by name.
+    pub fn signatures(&self) -> &BTreeMap<String, Signature> {
+        &self.meta.signatures
+    }
+
+    /// Gives variables their values in a session, and runs what is to be run after that.
+    pub fn restore(&self, session: &Session) -> Result<()> {
+        let prefix = variables_prefix(&self.folder);
+        if let Some(saver) = &self.saver
+            && checkpoint_exists(&self.systems, &prefix)?
+        {
+            saver.restore(session, &prefix)?;
+        }
+        match self.main_op() {
+            Some(op) => session.execute(op.as_str(), self.assets()),
+            None => Ok(()),
+        }
+    }
+
+    /// Calls it: values for the inputs of a signature by name, the first answers by name. An empty name means the
+    /// signature that is called if none is named.
+    pub fn call(
+        &self,
+        session: &Session,
+        signature: &str,
+        inputs: &[(&str, Tensor)],
+    ) -> Result<BTreeMap<String, Tensor>> {
+        let name = if signature.is_empty() { DEFAULT_SIGNATURE } else { signature };
+        let known = || self.meta.signatures.keys().cloned().collect::<Vec<_>>().join(", ");
+        let signature = self.meta.signatures.get(name);
+        let signature = signature.ok_or_else(|| not_found!("No signature is called {name}; there are {}", known()))?;
+        let mut feeds = self.assets();
+        for (input, value) in inputs {
+            let info = signature.inputs.get(*input);
+            let info = info.ok_or_else(|| invalid!("Signature {name} has no input called {input}"))?;
+            feeds = feeds.with_name(tensor_name(info)?, value);
+        }
+        if let Some(missing) = signature.inputs.keys().find(|key| inputs.iter().all(|(input, _)| input != key)) {
+            return Err(invalid!("Input {missing} of signature {name} is missing"));
+        }
+        let names = signature.outputs.values().map(tensor_name).collect::<Result<Vec<&str>>>()?;
+        let values: Vec<Tensor> = session.run(names, feeds)?;
+        Ok(signature.outputs.keys().cloned().zip(values).collect())
+    }
+
+    /// The node that is run after variables were restored.
+    fn main_op(&self) -> Option<String> {
+        let by_signature = self.meta.signatures.get(INIT_OP_SIGNATURE);
+        let by_signature = by_signature.and_then(|signature| signature.outputs.get(INIT_OP_SIGNATURE));
+        if let Some(TensorInfo { tensor: TensorName::Dense(name), .. }) = by_signature {
+            return Some(name.split(':').next().unwrap_or(name).to_string());
+        }
+        let by_collection = |key: &str| match self.meta.collections.get(key) {
+            Some(Collection::Nodes(names)) => names.first().cloned(),
+            _ => None,
+        };
+        by_collection(MAIN_OP).or_else(|| by_collection("legacy_init_op"))
+    }
+
+    /// The names of the files the model needs, as they are here.
+    fn assets(&self) -> Feeds {
+        let folder = assets_folder(&self.folder);
+        let with = |feeds: Feeds, asset: &io::saved_model::Asset| match &asset.tensor.tensor {
+            TensorName::Dense(name) => feeds.with_name(name, io::fs::path::join(&folder, &asset.filename)),
+            _ => feeds,
+        };
+        self.meta.assets.iter().fold(Feeds::new(), with)
+    }
+}
+
+fn tensor_name(info: &TensorInfo) -> Result<&str> {
+    match &info.tensor {
+        TensorName::Dense(name) => Ok(name),
+        _ => Err(invalid!("A tensor of the signature is not dense")),
+    }
+}

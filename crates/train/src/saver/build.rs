@@ -1,0 +1,184 @@
+//! The nodes that save and restore, called as TensorFlow's saver calls them.
+
+use super::saveable::Saveable;
+use graph::{AttrList, AttrValue, DeviceSpec, Node, Output, Scope};
+use io::saved_model::Saver as SaverDef;
+use layers::Kind;
+use status::Result;
+use std::collections::BTreeMap;
+use tensor::{DType, PartialShape, Tensor};
+
+/// The second version of the format: an index and files of data.
+const V2: i32 = 2;
+
+/// Adds the nodes that save and restore these variables; says what they are called.
+pub(super) fn build(scope: &Scope, saveables: &[Saveable], sharded: bool) -> Result<SaverDef> {
+    let filename = filename(scope);
+    let (saved, restored) = match sharded {
+        false => {
+            let all: Vec<&Saveable> = saveables.iter().collect();
+            let saved = save_to(scope, &filename, &all);
+            let assigned = restore_from(scope, &scope.on("/cpu:0"), &filename, &all);
+            (saved, group(scope, "restore_all", &assigned))
+        }
+        true => {
+            let shards = by_device(saveables)?;
+            let saved = save_shards(scope, &filename, &shards)?;
+            (saved, restore_shards(scope, &filename, &shards)?)
+        }
+    };
+    Ok(SaverDef {
+        filename_tensor: filename.name(),
+        save_tensor: saved.name(),
+        restore_op: restored.name(),
+        sharded,
+        version: V2,
+        ..SaverDef::default()
+    })
+}
+
+/// The tensor that is fed with the name of the checkpoint.
+fn filename(scope: &Scope) -> Output {
+    let input = constant(scope, "filename/input", "model".into());
+    let with_default = |name: &str, input: &Output| {
+        let op = scope.op("PlaceholderWithDefault").named(name).input(input);
+        op.attr("shape", PartialShape::scalar()).output()
+    };
+    with_default("Const", &with_default("filename", &input))
+}
+
+fn constant(scope: &Scope, name: &str, value: Tensor) -> Output {
+    scope.op("Const").named(name).attr("dtype", value.dtype()).attr("value", value).output()
+}
+
+/// Writes variables to one checkpoint; the answer is its name.
+fn save_to(scope: &Scope, filename: &Output, saveables: &[&Saveable]) -> Output {
+    let save = unique(scope, "SaveV2");
+    let (names, slices) = names_and_slices(scope, &save, saveables);
+    let values: Vec<Output> = saveables.iter().map(|saveable| saveable.value()).collect();
+    let op = scope.op("SaveV2").named(&save).input(filename).input(&names).input(&slices).inputs(&values);
+    let saved = op.node();
+    let beside = scope.after([&saved]).op("Identity").named("control_dependency").input(filename);
+    beside.attr("_class", beside_attr(filename.node())).output()
+}
+
+/// Reads variables from a checkpoint, `at` one place, and gives them their values; the nodes that do so.
+fn restore_from(scope: &Scope, at: &Scope, filename: &Output, saveables: &[&Saveable]) -> Vec<(Node, String)> {
+    let restore = unique(scope, "RestoreV2");
+    let (names, slices) = names_and_slices(at, &restore, saveables);
+    let dtypes: Vec<DType> = saveables.iter().map(|saveable| saveable.variable.dtype()).collect();
+    let op = at.op("RestoreV2").named(&restore).input(filename).input(&names).input(&slices);
+    let read = op.attr("dtypes", dtypes).node();
+    let assign = |(place, saveable): (usize, &&Saveable)| {
+        (assign(scope, saveable, &read.output(place)), saveable.device.clone())
+    };
+    saveables.iter().enumerate().map(assign).collect()
+}
+
+fn names_and_slices(scope: &Scope, of: &str, saveables: &[&Saveable]) -> (Output, Output) {
+    let names: Vec<String> = saveables.iter().map(|saveable| saveable.key.clone()).collect();
+    let slices: Vec<String> = saveables.iter().map(|saveable| saveable.slice.clone()).collect();
+    let names = constant(scope, &format!("{of}/tensor_names"), names.into());
+    (names, constant(scope, &format!("{of}/shape_and_slices"), slices.into()))
+}
+
+/// Gives a variable the value that was read.
+fn assign(scope: &Scope, saveable: &Saveable, value: &Output) -> Node {
+    let scope = scope.on_any_device().on(&saveable.device);
+    let handle = saveable.variable.handle();
+    match saveable.variable.kind() {
+        Kind::Resource => {
+            let value = scope.op("Identity").input(value).output();
+            scope.op("AssignVariableOp").input(handle).input(&value).node()
+        }
+        Kind::Reference => {
+            let known = saveable.variable.shape().known().is_some();
+            let op = scope.op("Assign").input(handle).input(value).attr("use_locking", true);
+            op.attr("validate_shape", known).attr("_class", beside_attr(handle.node())).node()
+        }
+    }
+}
+
+/// The variables by the device they are on, in order of the devices.
+type Shards<'a> = Vec<(String, Vec<&'a Saveable>)>;
+
+fn by_device(saveables: &[Saveable]) -> Result<Shards<'_>> {
+    let mut shards: BTreeMap<String, Vec<&Saveable>> = BTreeMap::new();
+    for saveable in saveables {
+        let device = DeviceSpec::parse(&saveable.device)?.to_string();
+        shards.entry(device).or_default().push(saveable);
+    }
+    Ok(shards.into_iter().collect())
+}
+
+/// Every device writes its variables to a checkpoint of its own; then these become one.
+fn save_shards(scope: &Scope, filename: &Output, shards: &Shards<'_>) -> Result<Output> {
+    let host = scope.on("/cpu:*");
+    let is_s3 = host.op("StaticRegexFullMatch").input(filename).attr("pattern", "^s3://.*").output();
+    let (part, folder) = (constant(&host, "Const", ".part".into()), constant(&host, "Const", "_temp/part".into()));
+    let suffix = host.op("Select").input(&is_s3).input(&part).input(&folder).output();
+    let prefix = host.op("StringJoin").inputs(&[filename.clone(), suffix]).attr("separator", "").output();
+    let count = constant(scope, "num_shards", (shards.len() as i32).into());
+    let (mut prefixes, mut saved) = (Vec::new(), Vec::new());
+    let mut last = scope.clone();
+    for (shard, (device, saveables)) in shards.iter().enumerate() {
+        let place = scope.on(&on_cpu(device)?);
+        let name = unique(scope, "ShardedFilename");
+        let number = constant(&place, &format!("{name}/shard"), (shard as i32).into());
+        let op = place.op("ShardedFilename").named(&name).input(&prefix).input(&number).input(&count);
+        let own = op.output();
+        saved.push(save_to(&place, &own, saveables).node().clone());
+        prefixes.push(own);
+        last = place;
+    }
+    let after = last.after(&saved);
+    let packed = after.op("Pack").named("MergeV2Checkpoints/checkpoint_prefixes").inputs(&prefixes).output();
+    let merge = last.op("MergeV2Checkpoints").input(&packed).input(filename).attr("delete_old_dirs", true).node();
+    Ok(after.after([&merge]).op("Identity").input(filename).output())
+}
+
+/// Every device reads its own variables.
+fn restore_shards(scope: &Scope, filename: &Output, shards: &Shards<'_>) -> Result<Node> {
+    let mut restored = Vec::new();
+    for (device, saveables) in shards {
+        let assigned = restore_from(scope, &scope.on(&on_cpu(device)?), filename, saveables);
+        let nodes: Vec<Node> = assigned.into_iter().map(|(node, _)| node).collect();
+        let shard = scope.on(device).after(&nodes).op("NoOp").named("restore_shard").node();
+        restored.push((shard, device.clone()));
+    }
+    Ok(group(scope, "restore_all", &restored))
+}
+
+/// The first processor of the task of a device.
+fn on_cpu(device: &str) -> Result<String> {
+    let spec = DeviceSpec::parse(device)?;
+    Ok(DeviceSpec { kind: Some("CPU".to_string()), id: Some(0), ..spec }.to_string())
+}
+
+/// A node that runs after all these, each device having one of its own to wait for.
+fn group(scope: &Scope, name: &str, nodes: &[(Node, String)]) -> Node {
+    let mut by_device: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+    for (node, device) in nodes {
+        by_device.entry(device).or_default().push(node);
+    }
+    if let [(device, nodes)] = &by_device.iter().collect::<Vec<_>>()[..] {
+        return scope.on(device).after(nodes.iter().copied()).op("NoOp").named(name).node();
+    }
+    let part = |(device, nodes): (&str, Vec<&Node>)| {
+        scope.on(device).after(nodes).op("NoOp").named(&format!("{name}/NoOp")).node()
+    };
+    let parts: Vec<Node> = by_device.into_iter().map(part).collect();
+    scope.after(&parts).op("NoOp").named(name).node()
+}
+
+/// The name the next node of an op gets in a scope, without the scope: its constants are called after it.
+fn unique(scope: &Scope, op: &str) -> String {
+    let taken = |name: &str| Node::find(scope, &format!("{}{name}", scope.prefix())).is_some();
+    let numbered = |number: usize| if number == 0 { op.to_string() } else { format!("{op}_{number}") };
+    (0..).map(numbered).find(|name| !taken(name)).unwrap_or_else(|| op.to_string())
+}
+
+fn beside_attr(node: &Node) -> AttrValue {
+    let strings = vec![format!("loc:@{}", node.name()).into()];
+    AttrValue::List(AttrList { strings, ..AttrList::default() })
+}

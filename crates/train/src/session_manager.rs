@@ -1,0 +1,240 @@
+//! Sessions whose variables have values: restored from a checkpoint, initialized, or waited for.
+
+use crate::saver::Saver;
+use graph::{Graph, Node, Output};
+use session::{Feeds, Session, SessionConfig};
+use status::{Code, Error, Result, failed_precondition, invalid};
+use std::time::{Duration, Instant};
+use tensor::{DType, Tensor};
+
+/// Makes sessions whose variables have values.
+///
+/// A chief *prepares* a session: it restores the newest checkpoint, or initializes. Others *wait* for the chief.
+#[derive(Clone)]
+pub struct SessionManager {
+    graph: Graph,
+    ready: Option<Output>,
+    ready_for_local_init: Option<Output>,
+    local_init: Option<Node>,
+    local_init_feeds: Feeds,
+    recovery_wait: Duration,
+}
+
+/// Where variables may be restored from.
+#[derive(Clone, Default)]
+pub struct Recovery<'a> {
+    /// What reads checkpoints.
+    pub saver: Option<&'a Saver>,
+    /// The folder whose newest checkpoint is read.
+    pub checkpoint_dir: Option<&'a str>,
+    /// The checkpoint that is read, in place of the newest one of a folder.
+    pub checkpoint: Option<&'a str>,
+    /// How long to wait for a checkpoint if there is none.
+    pub wait_for_checkpoint: Option<Duration>,
+}
+
+/// How variables get their first values.
+#[derive(Clone, Default)]
+pub struct Initialization<'a> {
+    /// The node that is run.
+    pub op: Option<&'a Node>,
+    /// What is fed to it.
+    pub feeds: Feeds,
+    /// What is called after it.
+    pub function: Option<&'a (dyn Fn(&Session) -> Result<()> + 'a)>,
+}
+
+/// How long is waited between two tries, if nothing else is said.
+const RECOVERY_WAIT: Duration = Duration::from_secs(30);
+
+impl SessionManager {
+    /// Sessions of a graph, which are ready at once.
+    pub fn new(graph: &Graph) -> SessionManager {
+        SessionManager {
+            graph: graph.clone(),
+            ready: None,
+            ready_for_local_init: None,
+            local_init: None,
+            local_init_feeds: Feeds::new(),
+            recovery_wait: RECOVERY_WAIT,
+        }
+    }
+
+    /// What gives the names of variables without values; a session is ready when there are none.
+    pub fn ready_op(mut self, ready: Option<&Output>) -> SessionManager {
+        self.ready = ready.cloned();
+        self
+    }
+
+    /// What says in the same way whether local variables can be initialized.
+    pub fn ready_for_local_init_op(mut self, ready: Option<&Output>) -> SessionManager {
+        self.ready_for_local_init = ready.cloned();
+        self
+    }
+
+    /// What initializes the variables of this process.
+    pub fn local_init_op(mut self, op: Option<&Node>, feeds: Feeds) -> SessionManager {
+        (self.local_init, self.local_init_feeds) = (op.cloned(), feeds);
+        self
+    }
+
+    /// How long is waited between two tries; half a minute unless said otherwise.
+    pub fn recovery_wait(mut self, wait: Duration) -> SessionManager {
+        self.recovery_wait = wait;
+        self
+    }
+
+    /// A session that is ready: restored if there is a checkpoint, else initialized.
+    pub fn prepare_session(
+        &self,
+        master: &str,
+        config: &SessionConfig,
+        recovery: &Recovery<'_>,
+        init: &Initialization<'_>,
+    ) -> Result<Session> {
+        let (session, restored) = self.restore(master, config, recovery)?;
+        if !restored {
+            if init.op.is_none() && init.function.is_none() && self.local_init.is_none() {
+                return Err(failed_precondition!(
+                    "Model is not initialized and no init_op or init_fn or local_init_op was given"
+                ));
+            }
+            if let Some(op) = init.op {
+                session.execute(op, init.feeds.clone())?;
+            }
+            if let Some(function) = init.function {
+                function(&session)?;
+            }
+        }
+        let name = init.op.map_or("None".to_string(), Node::name);
+        if let Some(why) = self.run_local_init(&session)? {
+            return Err(failed_precondition!(
+                "Init operations did not make model ready for local_init.  Init op: {name}, error: {why}"
+            ));
+        }
+        match self.not_ready(&session)? {
+            None => Ok(session),
+            Some(why) => {
+                let local = self.local_init.as_ref().map_or("None".to_string(), Node::name);
+                Err(failed_precondition!(
+                    "Init operations did not make model ready.  Init op: {name}, local_init_op: {local}, error: {why}"
+                ))
+            }
+        }
+    }
+
+    /// A session, and whether a checkpoint made it ready.
+    pub fn recover_session(
+        &self,
+        master: &str,
+        config: &SessionConfig,
+        recovery: &Recovery<'_>,
+    ) -> Result<(Session, bool)> {
+        let (session, restored) = self.restore(master, config, recovery)?;
+        let local = self.run_local_init(&session)?;
+        let why = match (restored, local) {
+            (false, _) => return Ok((session, false)),
+            (true, Some(why)) => Some(why),
+            (true, None) => self.not_ready(&session)?,
+        };
+        if let Some(why) = &why {
+            tracing::info!("Restoring did not make the model ready: {why}");
+        }
+        Ok((session, why.is_none()))
+    }
+
+    /// A session, once somebody else has made it ready; `DeadlineExceeded` if that takes longer than `limit`.
+    pub fn wait_for_session(&self, master: &str, config: &SessionConfig, limit: Option<Duration>) -> Result<Session> {
+        let begin = Instant::now();
+        loop {
+            let session = Session::with_config(master, &self.graph, config.clone())?;
+            let why = match self.why_not(&session) {
+                Ok(None) => return Ok(session),
+                Ok(Some(why)) => why,
+                // A task that is not there yet, or is just coming back.
+                Err(error) if is_lost(&error) => error.message,
+                Err(error) => return Err(error),
+            };
+            drop(session);
+            if let Some(limit) = limit.filter(|&limit| begin.elapsed() + self.recovery_wait > limit) {
+                let seconds = limit.as_secs_f64();
+                let message = format!("Session was not ready after waiting {seconds} secs. {why}");
+                return Err(Error::new(Code::DeadlineExceeded, message));
+            }
+            tracing::info!("Waiting for model to be ready. {why}");
+            std::thread::sleep(self.recovery_wait);
+        }
+    }
+
+    /// Why a session is not ready; none if it is. Local variables are initialized on the way.
+    fn why_not(&self, session: &Session) -> Result<Option<String>> {
+        match self.run_local_init(session)? {
+            None => self.not_ready(session),
+            why => Ok(why),
+        }
+    }
+
+    /// Why a session is not ready; none if it is.
+    pub fn not_ready(&self, session: &Session) -> Result<Option<String>> {
+        missing(self.ready.as_ref(), session)
+    }
+
+    /// Initializes local variables; says why that is not possible yet.
+    pub fn run_local_init(&self, session: &Session) -> Result<Option<String>> {
+        let Some(op) = &self.local_init else { return Ok(None) };
+        let why = missing(self.ready_for_local_init.as_ref(), session)?;
+        if why.is_none() {
+            session.execute(op, self.local_init_feeds.clone())?;
+        }
+        Ok(why)
+    }
+
+    /// A session, and whether a checkpoint was read.
+    fn restore(&self, master: &str, config: &SessionConfig, recovery: &Recovery<'_>) -> Result<(Session, bool)> {
+        if recovery.checkpoint_dir.is_some() && recovery.checkpoint.is_some() {
+            return Err(invalid!("Can not provide both checkpoint_dir and checkpoint_filename_with_path."));
+        }
+        let session = Session::with_config(master, &self.graph, config.clone())?;
+        let Some(saver) = recovery.saver else { return Ok((session, false)) };
+        if let Some(checkpoint) = recovery.checkpoint {
+            saver.restore(&session, checkpoint)?;
+            return Ok((session, true));
+        }
+        let Some(folder) = recovery.checkpoint_dir else { return Ok((session, false)) };
+        let begin = Instant::now();
+        let state = loop {
+            match saver.checkpoint_state(folder)? {
+                Some(state) => break state,
+                None if recovery.wait_for_checkpoint.is_some_and(|limit| begin.elapsed() < limit) => {
+                    tracing::info!("Waiting for checkpoint to be available.");
+                    std::thread::sleep(self.recovery_wait);
+                }
+                None => return Ok((session, false)),
+            }
+        };
+        saver.restore(&session, &state.model_checkpoint_path)?;
+        saver.recover_last_checkpoints(&state.all_model_checkpoint_paths)?;
+        Ok((session, true))
+    }
+}
+
+/// Whether an error means that a task was lost, so that the same step may go well in a new session.
+pub(crate) fn is_lost(error: &Error) -> bool {
+    matches!(error.code, Code::Aborted | Code::Unavailable)
+}
+
+/// The variables without values, as `op` tells; none if all have one.
+fn missing(op: Option<&Output>, session: &Session) -> Result<Option<String>> {
+    let Some(op) = op else { return Ok(None) };
+    match session.run::<Tensor>(op, Feeds::new()) {
+        Ok(names) if names.elements() == 0 || names.dtype() != DType::STRING => Ok(None),
+        Ok(names) => {
+            let names: Vec<_> = names.strings()?.iter().map(|name| String::from_utf8_lossy(name)).collect();
+            Ok(Some(format!("Variables not initialized: {}", names.join(", "))))
+        }
+        Err(error) if error.code == Code::FailedPrecondition && error.message.contains("uninitialized") => {
+            Ok(Some(error.message))
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,265 @@
+//! Monitored sessions: hooks around steps, and servers of one cluster that come and go.
+
+use super::{Folder, graph};
+use crate::hooks::{
+    CheckpointSaver, CheckpointSaverListener, Every, FeedFn, FinalOps, GlobalStepWaiter, LoggingTensor,
+};
+use crate::hooks::{NanTensor, Profiler, StepCounter, StopAtStep, Timer};
+use crate::monitored::{
+    ChiefSessionCreator, MonitoredSession, RunArgs, RunContext, RunValues, SessionContext, SessionRunHook,
+    SingularMonitoredSession,
+};
+use crate::{MonitoredTrainingSession, Saver, create_global_step, latest_checkpoint};
+use graph::{Graph, Node, Output};
+use layers::{Formula, Formulas, Initializer, Variable};
+use parking_lot::Mutex;
+use session::{Feeds, Session, feeds};
+use status::{Code, Error, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tensor::DType;
+
+/// A graph whose step adds one to its counter, and gives the square of what the counter was.
+fn counting() -> (Graph, Node, Output) {
+    let graph = graph();
+    let step = create_global_step(&graph).unwrap();
+    let square = graph.root().op("Square").named("loss").input(&step.value().cast(DType::F32)).output();
+    let next = step.assign_add(&graph.root().after([square.node()]).constant(1i64));
+    (graph, next, square)
+}
+
+/// Notes what it is called for.
+#[derive(Clone)]
+struct Noting(Arc<Mutex<Vec<String>>>, Output);
+
+impl Noting {
+    fn note(&self, what: impl Into<String>) -> Result<()> {
+        self.0.lock().push(what.into());
+        Ok(())
+    }
+}
+
+impl SessionRunHook for Noting {
+    fn begin(&mut self, graph: &Graph) -> Result<()> {
+        graph.root().op("NoOp").named("made_in_begin").node();
+        self.note("begin")
+    }
+
+    fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
+        context.session().execute("made_in_begin", Feeds::new())?;
+        self.note("after_create_session")
+    }
+
+    fn before_run(&mut self, context: &RunContext<'_>) -> Result<RunArgs> {
+        self.note(format!("before_run of {}", context.original_args().fetches.len()))?;
+        Ok(RunArgs::fetch(&self.1))
+    }
+
+    fn after_run(&mut self, _: &RunContext<'_>, values: &RunValues) -> Result<()> {
+        self.note(format!("after_run {}", values.get::<f32>(0)?))
+    }
+
+    fn end(&mut self, session: &Session) -> Result<()> {
+        self.note(format!("end {}", session.run::<i64>("global_step/Read/ReadVariableOp:0", Feeds::new())?))
+    }
+}
+
+#[test]
+fn hooks_are_called_in_order() {
+    let (graph, next, square) = counting();
+    let notes = Arc::default();
+    let session = MonitoredTrainingSession::new(&graph)
+        .hook(Noting(Arc::clone(&notes), square.clone()))
+        .hook(StopAtStep::last_step(2))
+        .start()
+        .unwrap();
+    session
+        .until_stop(|session| {
+            session.run::<((), f32)>((&next, &square), feeds! {})?;
+            Ok(())
+        })
+        .unwrap();
+    let wanted =
+        ["begin", "after_create_session", "before_run of 2", "after_run 0", "before_run of 2", "after_run 1", "end 2"];
+    assert_eq!(*notes.lock(), wanted);
+    graph.root().constant(1f32);
+    assert_eq!(graph.check().unwrap_err().message, "Graph is finalized and cannot be modified.");
+}
+
+#[test]
+fn hooks_do_not_end_after_an_error() {
+    let (graph, _, square) = counting();
+    let bad = graph.root().op("CheckNumerics").input(&(&square / 0.0)).attr("message", "here").output();
+    let notes = Arc::default();
+    let hook = Noting(Arc::clone(&notes), square.clone());
+    let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
+    let error = session.until_stop(|session| session.run(&bad, feeds! {})).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    assert_eq!(notes.lock().last().unwrap(), "before_run of 1");
+}
+
+#[test]
+fn the_end_of_the_input_is_no_error() {
+    let (graph, next, _) = counting();
+    let mut left = 3;
+    let x = graph.root().placeholder(DType::F32, &[]);
+    let fed = x.clone();
+    let hook = FeedFn::new(move || {
+        left -= 1;
+        match left {
+            0 => Err(Error::new(Code::OutOfRange, "end of sequence")),
+            left => Ok(feeds! { &fed => left as f32 }),
+        }
+    });
+    let last = Arc::new(Mutex::new(FinalOps::new([crate::get_global_step(&graph).unwrap().value()])));
+    let session = MonitoredTrainingSession::new(&graph).hook(hook).hook(last.clone()).start().unwrap();
+    let mut seen = Vec::new();
+    let run = |session: &mut MonitoredSession| {
+        seen.push(session.run::<(f32, ())>((&x, &next), feeds! {})?.0);
+        Ok(())
+    };
+    session.until_stop(run).unwrap();
+    assert_eq!(seen, [2.0, 1.0]);
+    assert_eq!(last.lock().value::<i64>(0).unwrap(), 2);
+}
+
+#[test]
+fn a_tensor_is_fed_by_one_only() {
+    let feeding = |x: &Output| {
+        let x = x.clone();
+        FeedFn::new(move || Ok(feeds! { &x => 1f32 }))
+    };
+    let (graph, _, _) = counting();
+    let x = graph.root().placeholder(DType::F32, &[]);
+    let mut one = MonitoredTrainingSession::new(&graph).hook(feeding(&x)).start().unwrap();
+    let error = one.run::<f32>(&x, feeds! { &x => 2f32 }).unwrap_err();
+    assert!(error.message.starts_with("Same tensor is fed by a SessionRunHook and user."), "{error}");
+    let session = MonitoredTrainingSession::new(&graph).hook(feeding(&x)).hook(feeding(&x));
+    let error = session.start().unwrap().run::<f32>(&x, feeds! {}).unwrap_err();
+    assert!(error.message.starts_with("Same tensor is fed by two hooks."), "{error}");
+}
+
+#[test]
+fn a_step_function_chooses_which_steps_have_hooks() {
+    let (graph, next, square) = counting();
+    let notes = Arc::default();
+    let hooks: Vec<Box<dyn SessionRunHook>> = vec![Box::new(Noting(Arc::clone(&notes), square.clone()))];
+    let mut session = SingularMonitoredSession::new(ChiefSessionCreator::new(&graph), hooks).unwrap();
+    let found: f32 = session
+        .run_step_fn(|step| {
+            step.session().execute(&next, feeds! {})?;
+            step.request_stop();
+            step.run_with_hooks(&square, feeds! {})
+        })
+        .unwrap();
+    assert_eq!(found, 1.0);
+    assert!(session.should_stop());
+    assert_eq!(notes.lock()[2..], ["before_run of 1", "after_run 1"]);
+    session.close().unwrap();
+}
+
+#[test]
+fn not_a_number_ends_training() {
+    for fails in [true, false] {
+        let (graph, _, square) = counting();
+        let bad = (&square - 1.0).log();
+        let hook = if fails { NanTensor::new(&bad) } else { NanTensor::without_error(&bad) };
+        let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
+        let result = session.until_stop(|session| session.run(&square, feeds! {}));
+        match fails {
+            true => assert_eq!(result.unwrap_err().message, "NaN loss during training."),
+            false => result.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn values_are_logged() {
+    let (graph, next, square) = counting();
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let sink = lines.clone();
+    let hook = LoggingTensor::new([("loss", &square)], Every::Steps(2)).at_end();
+    let hook = hook.sink(move |line| sink.lock().push(line.split(" (").next().unwrap().to_string()));
+    let session = MonitoredTrainingSession::new(&graph).hook(hook).hook(StopAtStep::num_steps(4)).start().unwrap();
+    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    assert_eq!(*lines.lock(), ["loss = 0.0", "loss = 4.0", "loss = 16.0"]);
+}
+
+#[test]
+fn time_and_steps_make_something_due() {
+    let (now, second) = (Instant::now(), Duration::from_secs(1));
+    let mut steps = Timer::new(Every::Steps(10));
+    assert!(steps.is_due_at(5, now));
+    assert_eq!(steps.done_at(5, now), None);
+    assert!(!steps.is_due_at(14, now + 99 * second));
+    assert!(steps.is_due_at(15, now));
+    assert_eq!(steps.done_at(15, now + second), Some((10, second)));
+    let mut time = Timer::new(Every::Time(10 * second));
+    time.done_at(5, now);
+    assert!(!time.is_due_at(99, now + 9 * second));
+    assert!(time.is_due_at(99, now + 10 * second));
+    assert!(!time.is_due_at(5, now + 10 * second));
+}
+
+/// Notes the steps at which checkpoints are written, and stops after some.
+struct Listening(Arc<Mutex<Vec<i64>>>, usize);
+
+impl CheckpointSaverListener for Listening {
+    fn after_save(&mut self, _: &Session, step: i64) -> Result<bool> {
+        self.0.lock().push(step);
+        Ok(self.0.lock().len() == self.1)
+    }
+}
+
+#[test]
+fn checkpoints_are_written_as_training_goes_on() {
+    let folder = Folder::new();
+    let (graph, next, _) = counting();
+    let saved = Arc::default();
+    let saver = Arc::new(Saver::build(&graph).sharded(true).make().unwrap());
+    let hook = CheckpointSaver::new(&folder.0, Every::Steps(3), saver).listener(Listening(Arc::clone(&saved), 3));
+    let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
+    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    // At first, every three steps, and no more at the end: nothing has changed since.
+    assert_eq!(*saved.lock(), [0, 3, 6]);
+    assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(folder.join("model.ckpt-6")));
+}
+
+#[test]
+fn a_training_program_goes_on_where_it_ended() {
+    let folder = Folder::new();
+    for last in [3, 5] {
+        let (graph, next, square) = counting();
+        let session = MonitoredTrainingSession::new(&graph)
+            .checkpoint_dir(&folder.0)
+            .hook(StopAtStep::last_step(last))
+            .hook(StepCounter::new(Every::Steps(1), None))
+            .hook(Profiler::new(&folder.0, Every::Steps(2)))
+            .hook(GlobalStepWaiter::new(0))
+            .start()
+            .unwrap();
+        assert_eq!(session.last_step(), Some(if last == 3 { 0 } else { 3 }));
+        session.until_stop(|session| session.run((&next, &square), feeds! {}).map(|((), _): ((), f32)| ())).unwrap();
+        assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(folder.join(&format!("model.ckpt-{last}"))));
+    }
+    let files: Vec<String> = std::fs::read_dir(&folder.0)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(files.iter().any(|file| file.starts_with("events.out.tfevents.")), "{files:?}");
+    assert!(files.iter().any(|file| file.starts_with("timeline-")), "{files:?}");
+    assert!(files.contains(&"graph.pbtxt".to_string()), "{files:?}");
+}
+
+#[test]
+fn a_model_that_is_not_ready_says_what_is_missing() {
+    let (graph, _, _) = counting();
+    Variable::build(&graph.root(), "w").initializer(Initializer::Zeros).make();
+    let creator = crate::monitored::WorkerSessionCreator::new(&graph)
+        .max_wait(Some(Duration::from_millis(20)))
+        .recovery_wait(Duration::from_millis(5));
+    let error = MonitoredSession::new(creator, Vec::new()).err().unwrap();
+    assert_eq!(error.code, Code::DeadlineExceeded);
+    assert!(error.message.contains("Session was not ready after waiting"), "{error}");
+    assert!(error.message.contains("Variables not initialized: global_step, w"), "{error}");
+}
