@@ -37,10 +37,10 @@ def in_graph(targets, workers, resource, steps=10):
     """One client, one graph, a tower on every worker; gives the losses."""
     with tf.Graph().as_default():
         x, y = tf1.placeholder(tf.float32, [None, 4]), tf1.placeholder(tf.float32, [None, 1])
-        setter = tf1.train.replica_device_setter(ps_tasks=len(targets["ps"]), worker_device="/job:worker/task:0")
         losses = []
         for tower, (part_x, part_y) in enumerate(zip(tf.split(x, workers), tf.split(y, workers))):
-            with tf1.device(setter), tf1.device(f"/job:worker/task:{tower}"):
+            with tf1.device(tf1.train.replica_device_setter(ps_tasks=len(targets["ps"]),
+                                                            worker_device=f"/job:worker/task:{tower}")):
                 losses.append(model(part_x, part_y, resource))
         loss = tf.add_n(losses) / workers
         train = tf1.train.MomentumOptimizer(0.05, 0.9).minimize(loss, colocate_gradients_with_ops=True)

@@ -34,9 +34,8 @@ def batch(step):
 
 x, y = tf.placeholder(tf.float32, [24, 2]), tf.placeholder(tf.float32, [24, 1])
 losses = []
-setter = tf.train.replica_device_setter(ps_tasks=2)
 for worker, (part_x, part_y) in enumerate(zip(tf.split(x, WORKERS), tf.split(y, WORKERS))):
-    with tf.device(setter), tf.device(f"/job:worker/task:{worker}"):
+    with tf.device(tf.train.replica_device_setter(ps_tasks=2, worker_device=f"/job:worker/task:{worker}")):
         losses.append(tower(part_x, part_y))
 loss = sum(losses[1:], losses[0]) / WORKERS
 train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss, colocate_gradients_with_ops=True)

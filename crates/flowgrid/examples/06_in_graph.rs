@@ -34,13 +34,12 @@ fn main() -> Result<()> {
     let scope = graph.root();
     let x = scope.placeholder(DType::F32, &[24, 2]);
     let y = scope.placeholder(DType::F32, &[24, 1]);
-    // Variables in turn on both ps; everything else where its tower is.
-    let placed = replica_device_setter(2).on(&scope);
     let (xs, ys) = (split(&x, 0, WORKERS), split(&y, 0, WORKERS));
     let towers: Vec<Output> = (0..WORKERS)
         .map(|worker| {
-            let scope = placed.on(&format!("/job:worker/task:{worker}"));
-            tower(&VariableScope::new(&scope).reuse(Reuse::Auto), &xs[worker], &ys[worker])
+            // Variables in turn on both ps; everything else on the tower's worker.
+            let place = replica_device_setter(2).worker_device(&format!("/job:worker/task:{worker}")).on(&scope);
+            tower(&VariableScope::new(&place).reuse(Reuse::Auto), &xs[worker], &ys[worker])
         })
         .collect();
     let loss = towers.into_iter().reduce(|sum, tower| sum + tower).expect("three towers") / WORKERS as f64;

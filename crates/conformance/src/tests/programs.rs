@@ -177,18 +177,23 @@ fn what_travels_is_what_the_docs_say() {
     let scope = replica_device_setter(2).worker_device("/job:worker/task:0").on(&graph.root());
     let loss = layers(&VariableScope::new(&scope), &ones(&scope));
     let train = Optimizer::new(GradientDescent::new(0.1)).minimize(&loss).unwrap();
-    let between = at(&[("worker/task:0", 2, 4040), ("ps/task:0", 1, 4000), ("ps/task:1", 1, 40)]);
+    let between = at(&[("worker/task:0", 4, 4040), ("ps/task:0", 1, 4000), ("ps/task:1", 1, 40)]);
     assert_eq!(traced(target, &graph, &train), between);
 
     let graph = Graph::new();
-    let placed = replica_device_setter(2).on(&graph.root());
     let tower = |worker: usize| {
-        let scope = placed.on(&format!("/job:worker/task:{worker}"));
+        let worker = format!("/job:worker/task:{worker}");
+        let scope = replica_device_setter(2).worker_device(&worker).on(&graph.root());
         layers(&VariableScope::new(&scope).reuse(Reuse::Auto), &ones(&scope))
     };
     let loss = tower(0) + tower(1) + tower(2);
     let train = Optimizer::new(GradientDescent::new(0.1)).colocate_gradients().minimize(&loss).unwrap();
-    let found = traced(target, &graph, &train);
-    println!("{found:?}");
-    assert_eq!(found["/job:ps/task:0"], between["/job:ps/task:0"]);
+    let in_graph = at(&[
+        ("worker/task:0", 10, 12_128),
+        ("worker/task:1", 3, 4044),
+        ("worker/task:2", 3, 4044),
+        ("ps/task:0", 1, 4000),
+        ("ps/task:1", 1, 40),
+    ]);
+    assert_eq!(traced(target, &graph, &train), in_graph);
 }
