@@ -2,6 +2,7 @@
 machinery runs on our servers, also when one is lost."""
 import ast
 import contextlib
+import glob
 import os
 import shutil
 import subprocess
@@ -257,6 +258,7 @@ class TrainingTest(unittest.TestCase):
             w = tf1.get_variable("w", [3], initializer=tf1.zeros_initializer(), use_resource=True)
             slow = tf1.get_variable("slow", [3], initializer=tf1.zeros_initializer(), use_resource=False)
             loss = tf.reduce_sum(tf.square(w - 1.0)) + tf.reduce_sum(tf.square(slow - 2.0))
+            tf1.summary.scalar("loss", loss)
             train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
         return graph, step, loss, train
 
@@ -296,7 +298,34 @@ class TrainingTest(unittest.TestCase):
         reader = tf.train.load_checkpoint(self.folder)
         self.assertGreaterEqual(reader.get_tensor("global_step"), 60)
         np.testing.assert_allclose(reader.get_tensor("slow"), [2, 2, 2], atol=0.1)
-        self.assertTrue(any(name.startswith("events") for name in os.listdir(self.folder)))
+        events = [os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.startswith("events")]
+        tags = {value.tag for file in events for event in tf1.train.summary_iterator(file)
+                for value in event.summary.value}
+        self.assertEqual(tags, {"loss", "global_step/sec"})
+
+    def test_saver_over_two_ps(self):
+        def saved(session, sharded):
+            path = os.path.join(self.folder, f"sharded-{sharded}")
+            return savers[sharded].save(session, path, global_step=tf1.train.get_global_step())
+
+        with serving.cluster(OURS, {"ps": 2, "worker": 1}) as targets, tf.Graph().as_default():
+            with tf1.device(tf1.train.replica_device_setter(ps_tasks=2)):
+                variables(3)
+            savers = [tf1.train.Saver(sharded=sharded) for sharded in (False, True)]
+            with tf1.Session(targets["worker"][0]) as session:
+                session.run(tf1.global_variables_initializer())
+                prefixes = [saved(session, sharded) for sharded in (False, True)]
+        self.assertEqual(len(glob.glob(prefixes[1] + ".data-*-of-00002")), 2)
+        # On fewer tasks and in other parts.
+        for prefix in prefixes:
+            with serving.cluster(OURS, {"ps": 1, "worker": 1}) as targets, tf.Graph().as_default():
+                with tf1.device(tf1.train.replica_device_setter(ps_tasks=1)):
+                    values, _ = variables(2, zero=True)
+                saver = tf1.train.Saver(sharded=True)
+                with tf1.Session(targets["worker"][0]) as session:
+                    saver.restore(session, prefix)
+                    for found, wanted in zip(session.run(values), [A, B, P, 42]):
+                        np.testing.assert_array_equal(found, wanted)
 
     def test_supervisor(self):
         with serving.cluster(OURS, {"ps": 1, "worker": 2}) as targets:

@@ -34,6 +34,29 @@
 //! assert_eq!(values, [8.0, 12.0, 12.0]);
 //! # Ok::<(), flowgrid::Error>(())
 //! ```
+//!
+//! Training that is watched stops by itself, saves as it goes on, and goes on where it ended:
+//!
+//! ```
+//! use flowgrid::prelude::*;
+//!
+//! # let folder = std::env::temp_dir().join(format!("flowgrid-doc-{}", std::process::id()));
+//! # let folder = folder.to_string_lossy();
+//! let graph = Graph::new();
+//! let w = Variable::zeros(&graph.root(), "w", [2]);
+//! let loss = (w.value() - 1.0).square().sum();
+//! let step = create_global_step(&graph)?;
+//! let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, &[], Some(&step))?;
+//!
+//! let session = MonitoredTrainingSession::new(&graph)
+//!     .checkpoint_dir(&folder)
+//!     .hook(hooks::StopAtStep::last_step(50))
+//!     .start()?;
+//! session.until_stop(|session| session.run(&train, feeds! {}))?;
+//! assert!(latest_checkpoint(&folder)?.is_some_and(|path| path.ends_with("model.ckpt-50")));
+//! # std::fs::remove_dir_all(&*folder).ok();
+//! # Ok::<(), flowgrid::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub use gradient::GradientOptions;

@@ -47,7 +47,7 @@ fn examples_run() {
         "03_remote_session",
         "04_train_mlp",
         "07_summaries",
-        "08_monitored_training",
+        "09_monitored_training",
         "08_sync_worker",
         "10_checkpoints",
     ];

@@ -1,11 +1,11 @@
 //! Writes checkpoints every so often.
 
-use super::{EventSink, Every, Timer, read_step, stale_step, step_of};
-use crate::meta_graph::{self, ExportOptions};
+use super::{Every, Timer, read_step, stale_step, step_of};
+use crate::FileWriter;
 use crate::monitored::{RunArgs, RunContext, RunValues, Scaffold, SessionContext, SessionRunHook};
 use crate::saver::{SaveOptions, Saver};
 use graph::{Graph, Output};
-use io::event::{EventWhat, SessionLog, SessionStatus};
+use io::event::{SessionLog, SessionStatus};
 use io::fs::path;
 use session::Session;
 use status::Result;
@@ -45,7 +45,7 @@ pub struct CheckpointSaver {
     timer: Timer,
     saver: Source,
     listeners: Vec<Box<dyn CheckpointSaverListener>>,
-    events: Option<Arc<dyn EventSink>>,
+    events: Option<Arc<FileWriter>>,
     save_graph: bool,
     graph: Option<Graph>,
     counter: Option<Output>,
@@ -95,7 +95,7 @@ impl CheckpointSaver {
     }
 
     /// Reports the graph and every checkpoint there.
-    pub fn events(mut self, events: Arc<dyn EventSink>) -> CheckpointSaver {
+    pub fn events(mut self, events: Arc<FileWriter>) -> CheckpointSaver {
         self.events = Some(events);
         self
     }
@@ -134,19 +134,17 @@ impl CheckpointSaver {
     /// Writes the graph for people, and for programs that show it.
     fn write_graph(&self) -> Result<()> {
         let Some(graph) = &self.graph else { return Ok(()) };
-        let bytes = graph::wire::write_graph(&graph.to_def()?);
         let saver = self.saver()?;
         saver.systems().create_dirs(&self.folder)?;
         if self.save_graph {
+            let bytes = graph::wire::write_graph(&graph.to_def()?);
             let text = io::text::binary_to_text("tensorflow.GraphDef", &bytes)?;
             saver.systems().write(&path::join(&self.folder, "graph.pbtxt"), text.as_bytes())?;
         }
-        if let Some(events) = &self.events {
-            let options = ExportOptions { saver: Some(saver.def().clone()), ..ExportOptions::default() };
-            events.add(EventWhat::Graph(bytes.into()), 0)?;
-            events.add(EventWhat::MetaGraph(meta_graph::export(graph, &options)?.to_bytes()?), 0)?;
+        match &self.events {
+            Some(events) => events.add_graph(graph),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -1,7 +1,6 @@
 //! Hooks that most training programs need.
 
 mod checkpoint_saver;
-mod events;
 mod feed_fn;
 mod final_ops;
 mod logging_tensor;
@@ -14,7 +13,6 @@ mod summary_saver;
 mod timer;
 
 pub use checkpoint_saver::{CheckpointSaver, CheckpointSaverListener};
-pub use events::{EventFile, EventSink};
 pub use feed_fn::FeedFn;
 pub use final_ops::FinalOps;
 pub use logging_tensor::LoggingTensor;
@@ -26,11 +24,15 @@ pub use stop_at_step::StopAtStep;
 pub use summary_saver::SummarySaver;
 pub use timer::{Every, Timer};
 
-use crate::get_global_step;
 use crate::monitored::{RunValues, step_number};
+use crate::{FileWriter, FileWriterOptions, get_global_step};
 use graph::{Graph, Output};
+use io::FileSystems;
+use io::event::{SummaryData, SummaryValue, write_summary};
 use session::{Feeds, Session};
 use status::{Result, failed_precondition};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use tensor::Tensor;
 
 /// The step counter, which a hook cannot do without.
@@ -48,4 +50,19 @@ fn read_step(session: &Session, step: &Output) -> Result<i64> {
 /// Where the step counter was when a step read it, as that step's first answer.
 fn stale_step(values: &RunValues) -> Result<i64> {
     step_number(&values.get::<Tensor>(0)?)
+}
+
+/// An event file in a folder, in which others may begin in the same second.
+pub(crate) fn event_file(folder: &str) -> Result<Arc<FileWriter>> {
+    // Every `RandomState` has keys of its own, so its hash of nothing is as good as a random number.
+    let suffix = format!(".{:016x}", RandomState::new().hash_one(()));
+    let options = FileWriterOptions { suffix, ..FileWriterOptions::default() };
+    Ok(Arc::new(FileWriter::create(&FileSystems::local(), folder, options)?))
+}
+
+/// Reports one number under a tag.
+pub(crate) fn add_scalar(events: &FileWriter, tag: &str, value: f64, step: i64) -> Result<()> {
+    let data = SummaryData::Scalar(value as f32);
+    let value = SummaryValue { tag: tag.to_string(), data, ..SummaryValue::default() };
+    events.add_summary(write_summary(&[value])?, step)
 }

@@ -1,6 +1,7 @@
 //! Counts steps per second.
 
-use super::{EventSink, Every, Timer, read_step, stale_step, step_of};
+use super::{Every, Timer, add_scalar, read_step, stale_step, step_of};
+use crate::FileWriter;
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::{Graph, Output};
 use session::Session;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 /// Reports how many steps are made per second, by all workers together, as `global_step/sec`.
 pub struct StepCounter {
     timer: Timer,
-    events: Option<Arc<dyn EventSink>>,
+    events: Option<Arc<FileWriter>>,
     counter: Option<Output>,
     last: Option<i64>,
     warnings: u32,
@@ -21,14 +22,14 @@ const MAX_WARNINGS: u32 = 5;
 
 impl StepCounter {
     /// Every so often: to the log, and to these events if there are some.
-    pub fn new(every: Every, events: Option<Arc<dyn EventSink>>) -> StepCounter {
+    pub fn new(every: Every, events: Option<Arc<FileWriter>>) -> StepCounter {
         StepCounter { timer: Timer::new(every), events, counter: None, last: None, warnings: 0 }
     }
 
     fn report(&self, counter: &Output, rate: f64, step: i64) -> Result<()> {
         let tag = format!("{}/sec", step_name(counter));
         tracing::info!("{tag}: {rate}");
-        self.events.as_ref().map_or(Ok(()), |events| events.add_scalar(&tag, rate as f32, step))
+        self.events.as_ref().map_or(Ok(()), |events| add_scalar(events, &tag, rate, step))
     }
 
     fn warn_if_still(&mut self, step: i64) {

@@ -1,6 +1,7 @@
 //! Writes summaries every so often.
 
-use super::{EventSink, Every, Timer, read_step, stale_step, step_of};
+use super::{Every, Timer, read_step, stale_step, step_of};
+use crate::FileWriter;
 use crate::monitored::{RunArgs, RunContext, RunValues, Scaffold, SessionRunHook};
 use graph::{Graph, Output};
 use io::event::{SessionLog, SessionStatus};
@@ -12,7 +13,7 @@ use tensor::Tensor;
 /// Writes summaries every so often.
 pub struct SummarySaver {
     timer: Timer,
-    events: Arc<dyn EventSink>,
+    events: Arc<FileWriter>,
     source: Source,
     counter: Option<Output>,
     next: Option<i64>,
@@ -30,17 +31,17 @@ impl SummarySaver {
     pub fn new<'a>(
         summaries: impl IntoIterator<Item = &'a Output>,
         every: Every,
-        events: Arc<dyn EventSink>,
+        events: Arc<FileWriter>,
     ) -> SummarySaver {
         SummarySaver::over(Source::Ops(summaries.into_iter().cloned().collect()), every, events)
     }
 
     /// Writes the summaries of a scaffold.
-    pub fn of_scaffold(scaffold: Arc<Scaffold>, every: Every, events: Arc<dyn EventSink>) -> SummarySaver {
+    pub fn of_scaffold(scaffold: Arc<Scaffold>, every: Every, events: Arc<FileWriter>) -> SummarySaver {
         SummarySaver::over(Source::Scaffold(scaffold), every, events)
     }
 
-    fn over(source: Source, every: Every, events: Arc<dyn EventSink>) -> SummarySaver {
+    fn over(source: Source, every: Every, events: Arc<FileWriter>) -> SummarySaver {
         SummarySaver { timer: Timer::new(every), events, source, counter: None, next: None, asked: false }
     }
 

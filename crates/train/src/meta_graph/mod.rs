@@ -5,10 +5,11 @@ mod collections;
 use crate::saver::Saver;
 use graph::wire::{read_graph, write_graph};
 use graph::{Graph, GraphDef, ImportOptions, NodeDef};
-use io::saved_model::Saver as SaverDef;
+use io::saved_model::{Collection, Saver as SaverDef};
 use io::{FileSystems, MetaGraph};
 use layers::collection::global_variables;
 use status::Result;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What goes into a meta graph besides the graph.
@@ -40,8 +41,8 @@ pub fn export(graph: &Graph, options: &ExportOptions) -> Result<MetaGraph> {
         clear_devices(&mut def);
     }
     let wanted = |name: &String| options.collections.as_ref().is_none_or(|names| names.contains(name));
-    let names = graph.collections().into_iter().filter(wanted);
-    let collections = names.map(|name| (name.clone(), collections::export(graph, &name))).collect();
+    let mut collections = export_collections(graph);
+    collections.retain(|name, _| wanted(name));
     Ok(MetaGraph {
         tags: options.tags.clone(),
         graph: write_graph(&def).into(),
@@ -49,6 +50,12 @@ pub fn export(graph: &Graph, options: &ExportOptions) -> Result<MetaGraph> {
         collections,
         ..MetaGraph::default()
     })
+}
+
+/// All collections of a graph, as others read them.
+pub(crate) fn export_collections(graph: &Graph) -> BTreeMap<String, Collection> {
+    let names = graph.collections().into_iter();
+    names.map(|name| (name.clone(), collections::export(graph, &name))).collect()
 }
 
 /// Writes a graph with its collections, and its saver if there is one, to a file.

@@ -19,8 +19,6 @@ pub const READY_OP: &str = "ready_op";
 pub const READY_FOR_LOCAL_INIT_OP: &str = "ready_for_local_init_op";
 /// The collection of the tensor with all summaries.
 pub const SUMMARY_OP: &str = "summary_op";
-/// The collection of summaries.
-const SUMMARIES: &str = "summaries";
 /// The collection of nodes that fill tables.
 const TABLE_INITIALIZERS: &str = "table_initializer";
 /// The collection of nodes that initialize what came from a saved model.
@@ -177,11 +175,7 @@ fn default_local_init(graph: &Graph) -> Node {
 
 /// All summaries of a graph as one, if it has some.
 fn merged_summaries(graph: &Graph) -> Option<Output> {
-    let summaries: Vec<Output> = nodes(graph, SUMMARIES).iter().map(|node| node.output(0)).collect();
-    if summaries.is_empty() {
-        return None;
-    }
-    let merged = graph.root().named("Merge").op("MergeSummary").inputs(&summaries).output();
+    let merged = layers::summary::merge_all(graph)?;
     graph.add_to_collection(SUMMARY_OP, merged.name());
     Some(merged)
 }

@@ -170,14 +170,14 @@ impl MonitoredSession {
     /// after which the hooks do not end.
     pub fn close(mut self) -> Result<()> {
         let Some((session, coordinator)) = self.session.take() else { return Ok(()) };
-        let ended = match coordinator.requested_error() {
+        let ended = match coordinator.requested_error().filter(|error| !is_lost(error)) {
             None => self.hooks.iter_mut().try_for_each(|hook| hook.end(&session)),
             Some(error) => Err(error),
         };
-        let joined = end_threads(&coordinator, self.patience.grace);
-        // The master may be gone already: what matters was done.
-        let closed = session.close().or_else(|error| if is_lost(&error) { Ok(()) } else { Err(error) });
-        ended.and(joined).and(closed)
+        // A task that is gone by now is not missed: what matters was done.
+        let unless_lost = |error: Error| if is_lost(&error) { Ok(()) } else { Err(error) };
+        let joined = end_threads(&coordinator, self.patience.grace).or_else(unless_lost);
+        ended.and(joined).and(session.close().or_else(unless_lost))
     }
 
     /// The session itself, without hooks.
@@ -249,7 +249,7 @@ impl MonitoredSession {
         let begin = Instant::now();
         loop {
             let error = match make(self) {
-                Err(error) if self.recovers && is_lost(&error) => error,
+                Err(error) if self.is_recoverable(&error) => error,
                 result => return result,
             };
             if begin.elapsed() + self.patience.wait > self.patience.limit {

@@ -2,7 +2,8 @@
 
 use super::session::Patience;
 use super::{ChiefSessionCreator, MonitoredSession, Scaffold, SessionRunHook, WorkerSessionCreator};
-use crate::hooks::{CheckpointSaver, EventFile, EventSink, Every, StepCounter, SummarySaver};
+use crate::FileWriter;
+use crate::hooks::{CheckpointSaver, Every, StepCounter, SummarySaver, event_file};
 use graph::Graph;
 use session::SessionConfig;
 use status::Result;
@@ -152,7 +153,7 @@ impl MonitoredTrainingSession {
             let hooks = std::mem::take(&mut self.hooks);
             return MonitoredSession::start(Box::new(self.worker()), hooks, true, patience);
         }
-        let hooks = self.chief_hooks();
+        let hooks = self.chief_hooks()?;
         MonitoredSession::start(Box::new(self.chief()), hooks, true, patience)
     }
 
@@ -181,10 +182,10 @@ impl MonitoredTrainingSession {
     }
 
     /// The chief's own hooks, those that nearly all programs want, then the user's.
-    fn chief_hooks(&mut self) -> Vec<Box<dyn SessionRunHook>> {
+    fn chief_hooks(&mut self) -> Result<Vec<Box<dyn SessionRunHook>>> {
         let mut hooks = std::mem::take(&mut self.chief_only_hooks);
         let folder = self.summary_dir.as_ref().or(self.checkpoint_dir.as_ref());
-        let events: Option<Arc<dyn EventSink>> = folder.map(|folder| EventFile::new(folder) as Arc<dyn EventSink>);
+        let events: Option<Arc<FileWriter>> = folder.map(|folder| event_file(folder)).transpose()?;
         if let (Some(events), Some(steps)) = (&events, self.log_step_count_steps.filter(|&steps| steps > 0)) {
             hooks.push(Box::new(StepCounter::new(Every::Steps(steps), Some(events.clone()))));
         }
@@ -200,6 +201,6 @@ impl MonitoredTrainingSession {
             }));
         }
         hooks.append(&mut self.hooks);
-        hooks
+        Ok(hooks)
     }
 }

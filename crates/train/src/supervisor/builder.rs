@@ -3,7 +3,7 @@
 use super::{InitFn, Supervisor, check_devices};
 use crate::coordination::Coordinator;
 use crate::get_global_step;
-use crate::hooks::{EventFile, EventSink};
+use crate::hooks::event_file;
 use crate::monitored::Scaffold;
 use crate::saver::Saver;
 use graph::{Graph, Node, Output};
@@ -140,7 +140,7 @@ impl SupervisorBuilder {
         }
         let step = self.step.or_else(|| get_global_step(&self.graph).map(|step| step.value().clone()));
         let folder = self.logdir.as_ref().filter(|_| self.is_chief);
-        let events = folder.map(|folder| EventFile::new(folder) as Arc<dyn EventSink>);
+        let events = folder.map(|folder| event_file(folder)).transpose()?;
         let pieces = self.scaffold.into_pieces(&self.graph)?;
         Ok(Supervisor {
             graph: self.graph,

@@ -5,8 +5,8 @@ mod services;
 
 pub use builder::SupervisorBuilder;
 
+use crate::FileWriter;
 use crate::coordination::{Coordinator, JoinOptions, Looper, start_queue_runners};
-use crate::hooks::EventSink;
 use crate::monitored::Pieces;
 use crate::saver::device_of;
 use crate::session_manager::{Initialization, Recovery, SessionManager};
@@ -36,7 +36,7 @@ pub struct Supervisor {
     recovery_wait: Duration,
     stop_grace: Duration,
     basename: String,
-    events: Option<Arc<dyn EventSink>>,
+    events: Option<Arc<FileWriter>>,
     coordinator: Coordinator,
 }
 

@@ -2,9 +2,10 @@
 
 use super::Supervisor;
 use crate::coordination::Looper;
+use crate::hooks::add_scalar;
 use crate::monitored::step_number;
 use graph::Output;
-use io::event::{EventWhat, SessionLog, SessionStatus};
+use io::event::{SessionLog, SessionStatus};
 use io::fs::path;
 use session::{Feeds, Session};
 use status::Result;
@@ -22,7 +23,7 @@ impl Supervisor {
     pub(super) fn start_standard_services(&self, session: &Arc<Session>) -> Result<()> {
         let Some(folder) = self.logdir.clone() else { return Ok(()) };
         if let Some(events) = &self.events {
-            events.add(EventWhat::Graph(graph::wire::write_graph(&self.graph.to_def()?).into()), 0)?;
+            events.add_graph(&self.graph)?;
             if let Some(step) = &self.step {
                 let log = SessionLog { status: SessionStatus::Start, ..SessionLog::default() };
                 events.add_session_log(log, read_step(session, step)?)?;
@@ -60,7 +61,7 @@ impl Supervisor {
             let seconds = now.0.saturating_duration_since(last.0).as_secs_f64();
             let rate = if seconds > 0.0 { (now.1 - last.1) as f64 / seconds } else { 0.0 };
             last = now;
-            events.add_scalar("global_step/sec", rate as f32, now.1)
+            add_scalar(&events, "global_step/sec", rate, now.1)
         })
     }
 

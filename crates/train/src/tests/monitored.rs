@@ -11,6 +11,7 @@ use crate::monitored::{
 };
 use crate::{MonitoredTrainingSession, Saver, create_global_step, latest_checkpoint};
 use graph::{Graph, Node, Output};
+use io::{EventReader, EventWhat, FileSystems};
 use layers::{Formula, Formulas, Initializer, Variable};
 use parking_lot::Mutex;
 use session::{Feeds, Session, feeds};
@@ -249,6 +250,33 @@ fn a_training_program_goes_on_where_it_ended() {
     assert!(files.iter().any(|file| file.starts_with("events.out.tfevents.")), "{files:?}");
     assert!(files.iter().any(|file| file.starts_with("timeline-")), "{files:?}");
     assert!(files.contains(&"graph.pbtxt".to_string()), "{files:?}");
+}
+
+#[test]
+fn summaries_and_speed_are_written() {
+    let folder = Folder::new();
+    let (graph, next, square) = counting();
+    layers::summary::scalar("loss", &square);
+    let session = MonitoredTrainingSession::new(&graph)
+        .summary_dir(&folder.0)
+        .save_summaries(Some(Every::Steps(2)))
+        .log_step_count_steps(Some(2))
+        .hook(StopAtStep::last_step(5))
+        .start()
+        .unwrap();
+    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    let file = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
+    let events = EventReader::open(&FileSystems::local(), &file.to_string_lossy()).unwrap();
+    let mut tags = Vec::new();
+    for event in events {
+        let event = event.unwrap();
+        if let EventWhat::Summary(values) = event.what {
+            tags.extend(values.into_iter().map(|value| format!("{} at {}", value.tag, event.step)));
+        }
+    }
+    // As TensorFlow's own hooks: the first step, then every two.
+    tags.sort();
+    assert_eq!(tags, ["global_step/sec at 3", "global_step/sec at 5", "loss at 1", "loss at 3", "loss at 5"]);
 }
 
 #[test]

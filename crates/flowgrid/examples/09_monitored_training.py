@@ -1,4 +1,4 @@
-"""The twin of 08_monitored_training.rs."""
+"""The twin of 09_monitored_training.rs."""
 import shutil
 import tempfile
 
