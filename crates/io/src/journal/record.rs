@@ -80,7 +80,8 @@ pub(super) fn encode(entry: &Entry, change: &Change<'_>) -> Result<Record> {
     let sum = crc32c::crc32c_append(crc32c::crc32c(&head[FRAME..]), &body);
     let len = (head.len() - FRAME + body.len()) as u64;
     head[..8].copy_from_slice(&len.to_le_bytes());
-    head[8..12].copy_from_slice(&((head.len() - FRAME) as u32).to_le_bytes());
+    let rest = (head.len() - FRAME) as u32;
+    head[8..12].copy_from_slice(&rest.to_le_bytes());
     let sum = crc::mask(sum);
     head[12..FRAME].copy_from_slice(&sum.to_le_bytes());
     Ok(Record { head, body })
