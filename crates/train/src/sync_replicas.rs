@@ -40,7 +40,8 @@ pub struct SyncReplicas {
     pub local_step_init_op: Node,
     /// Names of variables that have no value yet: those ops can be run when there are none.
     pub ready_for_local_init_op: Output,
-    /// Applies the mean of each step's gradients; for the chief.
+    /// Applies the mean of each step's gradients; for the chief. It waits for gradients that may never come, so close
+    /// the session after the coordinator was asked to stop and before it is joined.
     pub chief_queue_runner: QueueRunner,
     accumulators: Vec<Accumulator>,
     tokens: Queue,
@@ -134,7 +135,7 @@ impl SyncReplicasOptimizer {
         let local_step_init_op = local_step.assign(&step.read(&worker).seen_from(&worker));
         let ready_for_local_init_op = report_uninitialized(&worker, &global_variables(graph));
         let scope = graph.root().named("sync_replicas");
-        let mut parts = Parts { scope: &scope, local_step: &local_step, required: self.replicas_to_aggregate };
+        let parts = Parts { scope: &scope, local_step: &local_step, required: self.replicas_to_aggregate };
         let (mut pushes, mut means, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
         for (gradient, variable) in gradients {
             let mean = match gradient {
@@ -243,7 +244,7 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     /// An accumulator beside a variable, a node that adds the gradient, and the mean.
-    fn accumulate(&mut self, gradient: &Gradient, variable: &Variable) -> Result<(Accumulator, Node, Gradient)> {
+    fn accumulate(&self, gradient: &Gradient, variable: &Variable) -> Result<(Accumulator, Node, Gradient)> {
         let scope = self.scope.beside(variable.handle().node());
         let shared_name = format!("{}/grad_accum", variable.handle().name());
         let required = i32::try_from(self.required).map_err(|_| invalid!("{} replicas are too many", self.required))?;

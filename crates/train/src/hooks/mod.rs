@@ -10,6 +10,7 @@ mod step_counter;
 mod step_waiter;
 mod stop_at_step;
 mod summary_saver;
+mod synchronous;
 mod timer;
 
 pub use checkpoint_saver::{CheckpointSaver, CheckpointSaverListener};
@@ -22,6 +23,7 @@ pub use step_counter::StepCounter;
 pub use step_waiter::GlobalStepWaiter;
 pub use stop_at_step::StopAtStep;
 pub use summary_saver::SummarySaver;
+pub use synchronous::Synchronous;
 pub use timer::{Every, Timer};
 
 use crate::monitored::{RunValues, step_number};

@@ -1,10 +1,11 @@
 //! Workers that step together are as one worker with all their examples.
 
 use super::graph;
+use crate::hooks::Synchronous;
 use crate::optimizer::{GradientDescent, Momentum};
 use crate::{
-    Arrived, Coordinator, ExponentialMovingAverage, Optimizer, SyncReplicas, SyncReplicasOptimizer, create_global_step,
-    replica_device_setter,
+    Arrived, Coordinator, ExponentialMovingAverage, MonitoredTrainingSession, Optimizer, SyncReplicas,
+    SyncReplicasOptimizer, create_global_step, replica_device_setter,
 };
 use graph::{Graph, Output, Scope};
 use layers::collection::global_variables_initializer;
@@ -30,6 +31,13 @@ fn example(step: usize) -> (Vec<[f32; 2]>, Vec<f32>) {
 
 fn tensors(x: &[[f32; 2]], y: &[f32]) -> (Tensor, Tensor) {
     (Tensor::from_slice([x.len(), 2], x.as_flattened()).unwrap(), Tensor::from_slice([y.len(), 1], y).unwrap())
+}
+
+/// The examples of one worker.
+fn half(step: usize, worker: usize) -> (Tensor, Tensor) {
+    let (x, y) = example(step);
+    let half = 2 * worker..2 * worker + 2;
+    tensors(&x[half.clone()], &y[half])
 }
 
 struct Model {
@@ -102,9 +110,7 @@ impl Replica {
     }
 
     fn train(&self, step: usize) {
-        let (x, y) = example(step);
-        let half = 2 * self.index..2 * self.index + 2;
-        let (x, y) = tensors(&x[half.clone()], &y[half]);
+        let (x, y) = half(step, self.index);
         self.session.execute(&self.sync.train_op, feeds! { &self.model.x => x, &self.model.y => y }).unwrap();
     }
 
@@ -173,6 +179,32 @@ fn exact_workers_need_no_lockstep() {
     assert_eq!(replicas[1].steps(), STEPS as i64);
     assert_close(&replicas[0].weights(), &alone(Kind::Resource));
     replicas.into_iter().rev().for_each(Replica::end);
+}
+
+#[test]
+fn monitored_sessions_step_together() {
+    let cluster = start(SyncPolicy::Exact, 2);
+    let work = |index: usize| {
+        let replica = Replica::open(&cluster, index, Kind::Resource, momentum(2));
+        let hook = match index {
+            0 => Synchronous::chief(&replica.sync, None).unwrap(),
+            _ => Synchronous::worker(&replica.sync),
+        };
+        let session = MonitoredTrainingSession::new(&replica.graph).master(&cluster.targets("worker")[index]);
+        let mut session = session.is_chief(index == 0).hook(hook).start().unwrap();
+        for step in 0..STEPS {
+            let (x, y) = half(step, index);
+            session.run::<()>(&replica.sync.train_op, feeds! { &replica.model.x => x, &replica.model.y => y }).unwrap();
+        }
+        let weights: Vec<f32> = session.run(&replica.model.w, feeds! {}).unwrap();
+        session.close().unwrap();
+        weights
+    };
+    std::thread::scope(|threads| {
+        let other = threads.spawn(|| work(1));
+        assert_close(&work(0), &alone(Kind::Resource));
+        assert_close(&other.join().unwrap(), &alone(Kind::Resource));
+    });
 }
 
 #[test]

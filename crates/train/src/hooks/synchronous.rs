@@ -1,0 +1,85 @@
+//! Begins and ends a worker's part of synchronous training.
+
+use crate::coordination::{Coordinator, QueueRunner};
+use crate::monitored::{RunArgs, RunContext, SessionContext, SessionRunHook};
+use crate::sync_replicas::SyncReplicas;
+use graph::{Node, Output};
+use session::{Session, feeds};
+use status::{Result, failed_precondition};
+
+/// Prepares a session for the steps of a [`SyncReplicas`]; the chief's also applies the means of all gradients.
+pub struct Synchronous {
+    ready: Output,
+    local_init: Node,
+    chief: Option<Chief>,
+    /// Of the chief's own thread. It waits for gradients that may never come, so it ends only when the session is
+    /// closed: whoever joins the session's threads before that must not wait for it.
+    coordinator: Coordinator,
+}
+
+struct Chief {
+    init_tokens: Node,
+    runner: QueueRunner,
+}
+
+impl Synchronous {
+    /// The hook of the chief, which puts so many tokens into the queue to begin with.
+    pub fn chief(sync: &SyncReplicas, tokens: Option<usize>) -> Result<Synchronous> {
+        let chief = Chief { init_tokens: sync.init_tokens_op(tokens)?, runner: sync.chief_queue_runner.clone() };
+        Ok(Synchronous::new(sync, &sync.chief_init_op, Some(chief)))
+    }
+
+    /// The hook of any other worker.
+    pub fn worker(sync: &SyncReplicas) -> Synchronous {
+        Synchronous::new(sync, &sync.local_step_init_op, None)
+    }
+
+    fn new(sync: &SyncReplicas, local_init: &Node, chief: Option<Chief>) -> Synchronous {
+        let ready = sync.ready_for_local_init_op.clone();
+        Synchronous { ready, local_init: local_init.clone(), chief, coordinator: Coordinator::new() }
+    }
+
+    /// Ends the thread of a session that is closed.
+    fn join(&mut self) {
+        self.coordinator.request_stop();
+        // Its error was told, or is about the session that is gone.
+        let _ = self.coordinator.join();
+        self.coordinator = Coordinator::new();
+    }
+}
+
+impl SessionRunHook for Synchronous {
+    fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
+        self.join();
+        let session = context.session();
+        let missing: Vec<String> = session.run(&self.ready, feeds! {})?;
+        if !missing.is_empty() {
+            return Err(failed_precondition!(
+                "Init operations did not make model ready for SyncReplicasOptimizer local_init. Init op: {}, error: \
+                 Variables not initialized: {}",
+                self.local_init.name(),
+                missing.join(", ")
+            ));
+        }
+        session.execute(&self.local_init, feeds! {})?;
+        let Some(chief) = &self.chief else { return Ok(()) };
+        session.execute(&chief.init_tokens, feeds! {})?;
+        chief.runner.start(session, &self.coordinator)
+    }
+
+    fn before_run(&mut self, _: &RunContext<'_>) -> Result<RunArgs> {
+        self.coordinator.requested_error().map_or(Ok(RunArgs::nothing()), Err)
+    }
+
+    fn end(&mut self, _: &Session) -> Result<()> {
+        let error = self.coordinator.requested_error();
+        self.coordinator.request_stop();
+        error.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Synchronous {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
