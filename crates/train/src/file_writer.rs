@@ -1,13 +1,14 @@
 //! Event files that a program writes while it trains.
 
+use crate::hooks::EventSink;
+use crate::meta_graph::{self, ExportOptions};
 use graph::{AttrList, AttrValue, Graph, GraphDef, Node};
 use io::event::{Event, EventWhat, SessionLog, host_name, summary_event, without_known_metadata};
-use io::saved_model::{Collection, MetaGraph};
-use io::{EventWriter, FileSystems};
+use io::{EventWriter, FileSystems, MetaGraph};
 use parking_lot::Mutex;
 use session::RunMetadata;
 use status::{Result, failed_precondition, internal, invalid};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -91,8 +92,8 @@ impl FileWriter {
     pub fn add_graph(&self, graph: &Graph) -> Result<()> {
         let bytes: Bytes = graph::wire::write_graph(&with_shapes(graph)?).into();
         self.add_what(0, EventWhat::Graph(bytes.clone()))?;
-        let collections = collections(graph);
-        self.add_meta_graph(&MetaGraph { graph: bytes, collections, ..MetaGraph::default() }, 0)
+        let exported = meta_graph::export(graph, &ExportOptions::default())?;
+        self.add_meta_graph(&MetaGraph { graph: bytes, ..exported }, 0)
     }
 
     /// Adds a graph as it is described, for example one of those that a step was cut into.
@@ -148,6 +149,16 @@ impl FileWriter {
     }
 }
 
+impl EventSink for FileWriter {
+    fn add_event(&self, event: Event) -> Result<()> {
+        FileWriter::add_event(self, &event)
+    }
+
+    fn flush(&self) -> Result<()> {
+        FileWriter::flush(self)
+    }
+}
+
 impl Drop for FileWriter {
     fn drop(&mut self) {
         // Whoever wants to know whether all was written closes the writer.
@@ -199,24 +210,4 @@ fn with_shapes(graph: &Graph) -> Result<GraphDef> {
         }
     }
     Ok(def)
-}
-
-/// The collections of a graph whose values are names of nodes or bytes.
-fn collections(graph: &Graph) -> BTreeMap<String, Collection> {
-    let bytes = |value: AttrValue| match value {
-        AttrValue::String(bytes) => Some(bytes),
-        _ => None,
-    };
-    let root = graph.root();
-    let is_node = |name: &str| Node::find(&root, name.split(':').next().unwrap_or(name)).is_some();
-    let collection = |name: String| {
-        let values: Vec<Bytes> = graph.collection(&name).into_iter().map(bytes).collect::<Option<_>>()?;
-        let names: Option<Vec<&str>> = values.iter().map(|value| std::str::from_utf8(value).ok()).collect();
-        let collection = match names.filter(|names| names.iter().all(|name| is_node(name))) {
-            Some(names) => Collection::Nodes(names.into_iter().map(str::to_string).collect()),
-            None => Collection::Bytes(values),
-        };
-        Some((name, collection))
-    };
-    graph.collections().into_iter().filter_map(collection).collect()
 }

@@ -5,10 +5,10 @@ use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::{Graph, Output};
 use io::FileSystems;
 use io::fs::path;
-use session::{NodeStats, RunOptions};
+use session::{RunOptions, chrome_trace};
 use status::Result;
 
-/// Writes `timeline-<step>.json` every so often, which Chrome shows at `chrome://tracing`.
+/// Writes `timeline-<step>.json` every so often, which Perfetto and Chrome show.
 pub struct Profiler {
     systems: FileSystems,
     folder: String,
@@ -56,41 +56,9 @@ impl SessionRunHook for Profiler {
             self.timer.done(step);
             self.systems.create_dirs(&self.folder)?;
             let file = path::join(&self.folder, &format!("timeline-{step}.json"));
-            self.systems.write(&file, timeline(&values.metadata().stats).as_bytes())?;
+            self.systems.write(&file, chrome_trace(values.metadata()).as_bytes())?;
         }
         self.next = Some(step + 1);
         Ok(())
-    }
-}
-
-/// A trace in Chrome's format: a process for each device, a row for each of its threads.
-fn timeline(devices: &[(String, Vec<NodeStats>)]) -> String {
-    let mut events = Vec::new();
-    for (number, (device, nodes)) in devices.iter().enumerate() {
-        let name = quoted(&format!("{device} Compute"));
-        events.push(format!(r#"{{"name":"process_name","ph":"M","pid":{number},"args":{{"name":{name}}}}}"#));
-        events.extend(nodes.iter().map(|node| ran(number, node)));
-    }
-    format!("{{\"traceEvents\":[{}]}}", events.join(","))
-}
-
-fn ran(device: usize, node: &NodeStats) -> String {
-    let (begin, length) = (node.start / 1000, node.end.saturating_sub(node.start) / 1000);
-    let (name, op, thread) = (quoted(&node.name), quoted(&node.op), node.thread);
-    format!(
-        r#"{{"ph":"X","cat":"Op","name":{op},"pid":{device},"tid":{thread},"ts":{begin},"dur":{length},"args":{{"name":{name},"op":{op}}}}}"#
-    )
-}
-
-fn quoted(text: &str) -> String {
-    let escaped: String = text.chars().flat_map(escape).collect();
-    format!("\"{escaped}\"")
-}
-
-fn escape(c: char) -> Vec<char> {
-    match c {
-        '"' | '\\' => vec!['\\', c],
-        c if c < ' ' => format!("\\u{:04x}", c as u32).chars().collect(),
-        c => vec![c],
     }
 }
