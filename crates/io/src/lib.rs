@@ -4,10 +4,12 @@
 pub mod bundle;
 mod coding;
 mod crc;
+mod cursor;
 pub mod event;
 pub mod example;
 pub mod fs;
 pub mod journal;
+pub mod message;
 mod ordered;
 mod record;
 pub mod saved_model;

@@ -46,7 +46,7 @@ fn examples_run() {
         "02_session",
         "03_remote_session",
         "04_train_mlp",
-        "07_summaries",
+        "11_summaries",
         "09_monitored_training",
         "08_sync_worker",
         "10_checkpoints",

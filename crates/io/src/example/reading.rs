@@ -1,6 +1,7 @@
 //! Reads Example and SequenceExample messages in place, without making messages of them: most features are numbers in
 //! a row, which go straight to where they are wanted.
 
+use crate::cursor::Cursor;
 use bytes::Bytes;
 use tensor::DType;
 
@@ -123,81 +124,4 @@ pub fn integers(list: &[u8], values: &mut Vec<i64>) -> Option<()> {
         }
     }
     Some(())
-}
-
-/// What is left of a message.
-struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    #[inline]
-    fn varint(&mut self) -> Option<u64> {
-        if let Some((&byte @ 0..0x80, rest)) = self.0.split_first() {
-            self.0 = rest;
-            return Some(byte.into());
-        }
-        self.long_varint()
-    }
-
-    fn long_varint(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for (i, &byte) in self.0.iter().enumerate().take(10) {
-            number |= u64::from(byte & 0x7f) << (7 * i);
-            if byte < 0x80 {
-                self.0 = &self.0[i + 1..];
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    /// Goes past this tag, if it is the next.
-    fn tag(&mut self, tag: u8) -> Option<()> {
-        match self.0.split_first() {
-            Some((&next, rest)) if next == tag => {
-                self.0 = rest;
-                Some(())
-            }
-            _ => None,
-        }
-    }
-
-    /// A length and as many bytes.
-    fn delimited(&mut self) -> Option<&'a [u8]> {
-        let length = usize::try_from(self.varint()?).ok()?;
-        self.take(length)
-    }
-
-    /// The bytes of field `number`, if that is the next and all of it is there; else this stays where it is.
-    fn next_delimited(&mut self, number: u8) -> Option<&'a [u8]> {
-        let mut ahead = Cursor(self.0);
-        ahead.tag(number << 3 | 2)?;
-        let bytes = ahead.delimited()?;
-        self.0 = ahead.0;
-        Some(bytes)
-    }
-
-    /// Goes past a field of any number; groups are not known.
-    fn skip_field(&mut self) -> Option<()> {
-        let tag = self.varint()?;
-        if tag >> 3 == 0 {
-            return None;
-        }
-        match tag & 7 {
-            0 => self.varint().map(drop),
-            1 => self.take(8).map(drop),
-            2 if tag >> 3 > 1 => self.delimited().map(drop),
-            5 => self.take(4).map(drop),
-            _ => None,
-        }
-    }
 }

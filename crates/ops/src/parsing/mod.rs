@@ -14,6 +14,7 @@ pub mod compressed;
 pub mod csv;
 pub mod example;
 pub mod json_example;
+pub mod proto;
 pub mod sequence;
 mod sequence_features;
 pub mod single_example;
@@ -29,6 +30,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     csv::OPS,
     example::OPS,
     json_example::OPS,
+    proto::OPS,
     sequence::OPS,
     single_example::OPS,
     single_sequence::OPS,

@@ -1,4 +1,4 @@
-"""The twin of 07_summaries.rs, in TensorFlow. Give a folder to keep what it reports."""
+"""The twin of 11_summaries.rs, in TensorFlow. Give a folder to keep what it reports."""
 import sys
 import tempfile
 
