@@ -82,7 +82,7 @@ fn decode_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     if types.len() != fields.len() {
         return Err(invalid!("field_names and output_types attributes must have the same length"));
     }
-    for (field, &dtype) in fields.iter().zip(&types).filter(|(field, dtype)| !fits(field.kind, **dtype)) {
+    if let Some((field, &dtype)) = fields.iter().zip(&types).find(|(field, dtype)| !fits(field.kind, **dtype)) {
         let (name, native) = (&field.full_name, native_name(field.kind));
         return Err(invalid!("Unexpected output type for {name}: {native} to {}", dtype.proto_name()));
     }

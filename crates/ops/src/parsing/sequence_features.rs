@@ -37,10 +37,14 @@ impl<'a> Batch<'a> {
             let (context, lists) = sequence_entries(message)
                 .ok_or_else(|| invalid!("Invalid protocol message input, example id: {}", self.name(example)))?;
             for (key, value) in context {
-                context_places.get(key).map(|&place| found.0[place][example] = Some(value));
+                if let Some(&place) = context_places.get(key) {
+                    found.0[place][example] = Some(value);
+                }
             }
             for (key, value) in lists {
-                list_places.get(key).map(|&place| found.1[place][example] = Some(value));
+                if let Some(&place) = list_places.get(key) {
+                    found.1[place][example] = Some(value);
+                }
             }
         }
         Ok(found)

@@ -149,7 +149,8 @@ fn runners_fill_a_queue_until_the_input_ends() {
     let counter = builder.make();
     let next = root.op("CountUpTo").input(counter.handle()).attr("limit", 100i64).output();
     let queue = Queue::fifo(&root, &[DType::I32]).capacity(3).make();
-    let runner = QueueRunner::new(&queue, &[queue.enqueue(&[next.clone()]), queue.enqueue(&[next])]);
+    let enqueue = || queue.enqueue(std::slice::from_ref(&next));
+    let runner = QueueRunner::new(&queue, &[enqueue(), enqueue()]);
     runner.register();
     let value = queue.dequeue().remove(0);
     let session = Arc::new(Session::local(&graph));
