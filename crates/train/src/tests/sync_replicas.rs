@@ -12,6 +12,7 @@ use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Kind, Variable};
 use session::{LocalCluster, ServerOptions, Session, SyncPolicy, feeds};
 use std::sync::Arc;
+use std::time::Duration;
 use tensor::{DType, Tensor};
 
 const STEPS: usize = 6;
@@ -191,7 +192,8 @@ fn monitored_sessions_step_together() {
             _ => Synchronous::worker(&replica.sync),
         };
         let session = MonitoredTrainingSession::new(&replica.graph).master(&cluster.targets("worker")[index]);
-        let mut session = session.is_chief(index == 0).hook(hook).start().unwrap();
+        let session = session.is_chief(index == 0).recovery_wait(Duration::from_millis(10)).hook(hook);
+        let mut session = session.start().unwrap();
         for step in 0..STEPS {
             let (x, y) = half(step, index);
             session.run::<()>(&replica.sync.train_op, feeds! { &replica.model.x => x, &replica.model.y => y }).unwrap();
