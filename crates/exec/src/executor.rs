@@ -324,6 +324,10 @@ impl Active {
         match flow {
             Flow::Send(transfer) => {
                 let key = transfer.key(work.key, work.ready.iteration);
+                if let Some(stats) = &self.stats {
+                    // Noted first: whoever waits for the value goes on inside `send`.
+                    note(stats, node, work.scheduled, stats.now(), None);
+                }
                 let value = work.inputs.into_iter().next().flatten();
                 let sent = match value {
                     _ if work.ready.dead => self.env.rendezvous.send(&key, empty(), true),
