@@ -4,7 +4,6 @@ SAVE_KILLS sets how many times; `cargo xtask soak` asks for many.
 """
 import os
 import random
-import subprocess
 import tempfile
 import threading
 import unittest
@@ -23,23 +22,6 @@ SIZE = 1 << 20  # floats in a variable
 
 class CrashWhileSavingTest(unittest.TestCase):
 
-    def start(self, spec):
-        tasks = []
-        for job, hosts in spec.items():
-            for task in range(len(hosts)):
-                tasks.append(subprocess.Popen(serving.command("flowgrid", spec, job, task), text=True,
-                                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))
-        for task in tasks:
-            serving.wait_ready(task)
-        return tasks
-
-    def end(self, tasks):
-        for task in tasks:
-            task.kill()
-        for task in tasks:
-            task.wait()
-            task.stdout.close()
-
     def check(self, folder, latest):
         """Every value of the latest checkpoint is there, whole, and of one and the same step."""
         prefix = tf.train.latest_checkpoint(folder)
@@ -55,17 +37,12 @@ class CrashWhileSavingTest(unittest.TestCase):
         rng, found = random.Random(3), 0
         with tempfile.TemporaryDirectory() as folder:
             for kill in range(KILLS):
-                ports = serving.free_ports(3)
-                spec = {"ps": [f"127.0.0.1:{port}" for port in ports[:2]], "worker": [f"127.0.0.1:{ports[2]}"]}
-                tasks = self.start(spec)
-                try:
-                    saves = self.save_until_killed(spec, folder, tasks, rng, sharded=bool(kill % 2), base=found)
-                finally:
-                    self.end(tasks)
+                with serving.tasks("flowgrid", {"ps": 2, "worker": 1}) as tasks:
+                    saves = self.save_until_killed(folder, tasks, rng, sharded=bool(kill % 2), base=found)
                 self.assertGreater(saves, 0)
                 found = self.check(folder, found + saves)
 
-    def save_until_killed(self, spec, folder, tasks, rng, sharded, base):
+    def save_until_killed(self, folder, tasks, rng, sharded, base):
         """Saves again and again; when a few saves are done, a server dies in the middle of one."""
         with tf.Graph().as_default():
             variables = []
@@ -81,11 +58,11 @@ class CrashWhileSavingTest(unittest.TestCase):
             saves, killer = 0, None
             config = tf1.ConfigProto(operation_timeout_in_ms=20_000)
             try:
-                with tf1.Session("grpc://" + spec["worker"][0], config=config) as session:
+                with tf1.Session(tasks.target("worker", 0), config=config) as session:
                     while True:
                         session.run(update, {goal: base + saves + 1})
                         if saves == 2:
-                            victim = tasks[rng.randrange(2)]
+                            victim = tasks.running["ps", rng.randrange(2)]
                             killer = threading.Timer(rng.uniform(0, 0.03), victim.kill)
                             killer.start()
                         saver.save(session, os.path.join(folder, "model"), global_step=base + saves + 1)

@@ -5,7 +5,6 @@ FAULT_ROUNDS sets how many faults each kind of training is put through; `cargo x
 import os
 import random
 import signal
-import subprocess
 import threading
 import time
 import unittest
@@ -19,39 +18,6 @@ tf1.disable_eager_execution()
 
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
 PATIENCE = 6.0  # seconds a survivor's call may last after a fault
-
-
-class Cluster:
-    """Two ps and two workers whose tasks can be harmed one by one."""
-
-    def __init__(self):
-        self.tasks = [("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1)]
-        ports = iter(serving.free_ports(len(self.tasks)))
-        self.spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(2)] for job in ("ps", "worker")}
-        self.running = {}
-        for task in self.tasks:
-            self.start(task)
-
-    def start(self, task):
-        self.running[task] = subprocess.Popen(serving.command("flowgrid", self.spec, *task), text=True,
-                                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        serving.wait_ready(self.running[task])
-
-    def signal(self, task, number):
-        self.running[task].send_signal(number)
-
-    def end(self, task):
-        process = self.running.pop(task)
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-    def target(self, worker):
-        return "grpc://" + self.spec["worker"][worker]
-
-    def close(self):
-        for task in list(self.running):
-            self.end(task)
 
 
 class Trainer(threading.Thread):
@@ -78,7 +44,7 @@ class Trainer(threading.Thread):
                 config = tf1.ConfigProto(operation_timeout_in_ms=8_000)
                 config.device_filters.extend(["/job:ps"] + (
                     ["/job:worker"] if self.master is None else [f"/job:worker/task:{self.master}"]))
-                with tf1.Session(self.cluster.target(self.master or 0), graph=self.graph, config=config) as session:
+                with tf1.Session(self.cluster.target("worker", self.master or 0), graph=self.graph, config=config) as session:
                     self.train_on(session)
             except tf.errors.OpError:
                 time.sleep(0.05)  # what failed is in self.calls already; the task may not be back yet
@@ -166,9 +132,11 @@ class FaultsTest(unittest.TestCase):
 
     def rounds(self, make_trainers, touches):
         """Harms a random task, again and again; `touches(trainer, task)` says whom that concerns."""
-        rng = random.Random(7)
-        cluster = Cluster()
-        trainers = make_trainers(cluster)
+        with serving.tasks("flowgrid", {"ps": 2, "worker": 2}) as cluster:
+            self.rounds_on(cluster, make_trainers(cluster), touches)
+
+    def rounds_on(self, cluster, trainers, touches):
+        rng, tasks = random.Random(7), list(cluster.running)
         worst = 0.0
         try:
             for trainer in trainers:
@@ -176,12 +144,12 @@ class FaultsTest(unittest.TestCase):
             for number in range(ROUNDS):
                 for trainer in trainers:
                     self.assertTrue(trainer.progress(5, 60), f"round {number}: no steps before the fault")
-                task, fault = rng.choice(cluster.tasks), rng.choice(["kill", "stop", "stop and kill"])
+                task, fault = rng.choice(tasks), rng.choice(["kill", "stop", "stop and kill"])
                 name = f"/job:{task[0]}/replica:0/task:{task[1]}"
                 for trainer in trainers:
                     trainer.forget()
                 when = time.monotonic()
-                cluster.signal(task, signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
+                cluster.running[task].send_signal(signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
                 for trainer in trainers:
                     if ("worker", trainer.master or 0) == task:
                         continue  # no survivor: a client belongs to its master, and TensorFlow's waits for it
@@ -197,18 +165,16 @@ class FaultsTest(unittest.TestCase):
                                           f"round {number}: {fault} of {name}")
                     self.assertIn(name, str(error), f"round {number}: {fault}")
                 if fault == "stop":
-                    cluster.signal(task, signal.SIGCONT)
+                    cluster.running[task].send_signal(signal.SIGCONT)
                 else:
-                    cluster.end(task)
-                    cluster.start(task)
+                    cluster.restart(*task)
                 for trainer in trainers:
                     self.assertTrue(trainer.progress(5, 60), f"round {number}: no steps after {fault} of {name}")
         finally:
-            for task in cluster.running:
-                cluster.signal(task, signal.SIGCONT)
+            for process in cluster.running.values():
+                process.send_signal(signal.SIGCONT)
             for trainer in trainers:
                 trainer.stop()
-            cluster.close()
         print(f"{ROUNDS} faults, longest call of a survivor after one: {worst:.2f} s")
 
     def test_between_graph_training_survives(self):

@@ -1,6 +1,5 @@
 """A ps with a journal is killed again and again: no update that a client heard of is lost, and nothing is done twice."""
 import os
-import subprocess
 import tempfile
 import threading
 import time
@@ -66,38 +65,14 @@ class Client(threading.Thread):
 
 class JournalTest(unittest.TestCase):
 
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.running = {}
-        self.addCleanup(self.end_all)
-
-    def end_all(self):
-        for task in list(self.running):
-            self.end(task)
-
-    def start(self, spec, job, task, *flags):
-        command = serving.command("flowgrid", spec, job, task) + list(flags)
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        self.running[job, task] = process
-        serving.wait_ready(process)
-
-    def end(self, task):
-        process = self.running.pop(task)
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
     def test_a_killed_ps_knows_what_it_knew(self):
-        ports = serving.free_ports(3)
-        spec = {"ps": [f"127.0.0.1:{ports[0]}"], "worker": [f"127.0.0.1:{port}" for port in ports[1:]]}
-        journal = ("--journal", self.folder)
-        self.start(spec, "ps", 0, *journal)
-        clients = []
-        for worker in range(2):
-            self.start(spec, "worker", worker)
-            clients.append(Client("grpc://" + spec["worker"][worker], worker))
+        size = {"ps": 1, "worker": 2}
+        with tempfile.TemporaryDirectory() as folder, serving.tasks(
+                "flowgrid", size, flags={"ps": ["--journal", folder]}) as cluster:
+            self.kill_again_and_again(cluster)
+
+    def kill_again_and_again(self, cluster):
+        clients = [Client(cluster.target("worker", worker), worker) for worker in range(2)]
         with tf1.Session(clients[0].target, graph=clients[0].graph) as session:
             with clients[0].graph.as_default():
                 session.run(tf1.global_variables_initializer())
@@ -110,8 +85,7 @@ class JournalTest(unittest.TestCase):
                 self.assertLess(time.monotonic(), deadline, f"no steps after kill {kill}")
                 self.assertEqual([client.forgot for client in clients], [[], []])
                 time.sleep(0.005)
-            self.end(("ps", 0))
-            self.start(spec, "ps", 0, *journal)
+            cluster.restart("ps", 0)
         goal = [client.counted + 20 for client in clients]
         deadline = time.monotonic() + 60
         while any(client.counted < want for client, want in zip(clients, goal)):

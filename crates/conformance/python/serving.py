@@ -54,11 +54,11 @@ class Targets(dict):
 
 
 class Tasks:
-    """Running tasks of one kind that can be lost and come back without their state."""
+    """Running tasks of one kind that can be lost and come back."""
 
-    def __init__(self, kind, size):
+    def __init__(self, kind, size, flags=None):
         ports = iter(free_ports(sum(size.values())))
-        self.kind = kind
+        self.kind, self.flags = kind, flags or {}
         self.spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in size.items()}
         self.running = {}
 
@@ -66,8 +66,8 @@ class Tasks:
         return f"grpc://{self.spec[job][task]}"
 
     def start(self, job, task):
-        self.running[job, task] = subprocess.Popen(command(self.kind, self.spec, job, task), stdout=subprocess.PIPE,
-                                                   stdin=subprocess.DEVNULL, text=True)
+        own = command(self.kind, self.spec, job, task, self.flags.get(job, ()))
+        self.running[job, task] = subprocess.Popen(own, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
 
     def kill(self, job, task):
         process = self.running.pop((job, task))
@@ -82,9 +82,9 @@ class Tasks:
 
 
 @contextlib.contextmanager
-def tasks(kind, size):
-    """Running tasks that a test may lose."""
-    all_tasks = Tasks(kind, size)
+def tasks(kind, size, flags=None):
+    """Running tasks that a test may lose; those of ours get the flags of their job."""
+    all_tasks = Tasks(kind, size, flags)
     try:
         for job, hosts in all_tasks.spec.items():
             for task in range(len(hosts)):

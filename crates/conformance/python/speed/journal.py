@@ -4,7 +4,6 @@
 """
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -43,30 +42,15 @@ def client(target, worker, begin, rates):
 
 
 def measure(flags):
-    ports = serving.free_ports(3)
-    spec = {"ps": [f"127.0.0.1:{ports[0]}"], "worker": [f"127.0.0.1:{port}" for port in ports[1:]]}
-    tasks = []
-    try:
-        for job, hosts in spec.items():
-            for task in range(len(hosts)):
-                command = serving.command("flowgrid", spec, job, task) + (flags if job == "ps" else [])
-                tasks.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                                              stderr=subprocess.DEVNULL))
-                serving.wait_ready(tasks[-1])
+    with serving.tasks("flowgrid", {"ps": 1, "worker": 2}, flags={"ps": flags}) as cluster:
         begin, rates = threading.Barrier(2), []
-        clients = [threading.Thread(target=client, args=("grpc://" + host, worker, begin, rates))
-                   for worker, host in enumerate(spec["worker"])]
+        clients = [threading.Thread(target=client, args=(cluster.target("worker", worker), worker, begin, rates))
+                   for worker in range(2)]
         for thread in clients:
             thread.start()
         for thread in clients:
             thread.join()
         return sum(rates)
-    finally:
-        for task in tasks:
-            task.kill()
-        for task in tasks:
-            task.wait()
-            task.stdout.close()
 
 
 def main(rounds):
