@@ -64,12 +64,19 @@ fn block<T: Real>(
     let deepest = T::DEPTH;
     let pieces = lhs.cols.div_ceil(deepest);
     let deep = lhs.cols.div_ceil(pieces);
-    let lhs_len = pack::lhs_len(rows.len(), deep);
+    let in_place = lies_well(lhs, cols.len());
+    let lhs_len = if in_place { 0 } else { pack::lhs_len(rows.len(), deep) };
     scratch::with::<T, _>(lhs_len + pack::rhs_len::<T>(cols.len(), deep), |packed| {
         let (left, right) = packed.split_at_mut(lhs_len);
         for start in (0..lhs.cols).step_by(deep) {
             let depth = start..(start + deep).min(lhs.cols);
-            let strips = pack::lhs(lhs, rows.clone(), depth.clone(), left);
+            let (left, strips) = match in_place {
+                true => pack::lhs_in_place(lhs, rows.start, depth.start),
+                false => {
+                    let strips = pack::lhs(lhs, rows.clone(), depth.clone(), left);
+                    (&*left, strips)
+                }
+            };
             pack::rhs(rhs, depth.clone(), cols.clone(), right);
             let last = depth.end == lhs.cols;
             let packed = Packed { left, strips, right, depth: depth.len() };
@@ -79,6 +86,14 @@ fn block<T: Real>(
             packed.multiply(rows.len(), cols.len(), finish, target);
         }
     });
+}
+
+/// Whether the left side is best read where it lies: its rows are contiguous, and either do not all begin in the same
+/// places of the first cache, or are read too few times for a copy to pay.
+fn lies_well<T: Real>(lhs: &Matrix<'_, T>, cols: usize) -> bool {
+    const CACHE_WAY: usize = 4096;
+    let collides = (lhs.row_stride * size_of::<T>()).is_multiple_of(CACHE_WAY);
+    lhs.col_stride == 1 && (!collides || cols <= 8 * T::PANEL)
 }
 
 /// A packed block of each side.

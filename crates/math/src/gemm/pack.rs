@@ -51,6 +51,12 @@ pub(crate) fn lhs<T: Real>(lhs: &Matrix<'_, T>, rows: Range<usize>, depth: Range
     Strips { row: 1, step: ROWS, strip: ROWS * len }
 }
 
+/// Left rows that are contiguous, from one place on, without a copy.
+pub(crate) fn lhs_in_place<'a, T: Real>(lhs: &Matrix<'a, T>, row: usize, depth: usize) -> (&'a [T], Strips) {
+    let strips = Strips { row: lhs.row_stride, step: 1, strip: ROWS * lhs.row_stride };
+    (&lhs.values[row * lhs.row_stride + depth..], strips)
+}
+
 /// Packs `rhs[depth, cols]` as panels of `T::PANEL` columns, zeros beyond the last.
 pub(crate) fn rhs<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
     let stride = depth.len() * T::PANEL;
