@@ -1,7 +1,10 @@
 //! Messages of the two services, and what they become.
 
+pub(crate) mod pieces;
+pub(crate) mod split;
 pub(crate) mod transfer;
 
+use bytes::Bytes;
 use cluster::{
     CallableOptions, ClusterSpec, CreateWorkerSession, DeviceAttributes, Logging, RecvTensor, RegisterGraph, RunGraph,
     RunGraphAnswer, RunMetadata, RunOptions, RunStep, RunStepAnswer, SessionConfig, StepStats, Task, TransferStats,
@@ -11,8 +14,8 @@ use proto::tensorflow as pb;
 use status::{Code, Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
-use tensor::Tensor;
-use tensor::wire::{decode_tensor, encode_shape, encode_tensor};
+use tensor::wire::{decode_shape, decode_tensor, encode_shape, encode_tensor};
+use tensor::{Buffer, DType, Tensor};
 
 /// The longest text that fits into a gRPC header.
 const MAX_TEXT: usize = 3072;
@@ -151,9 +154,38 @@ fn encode_named(tensors: Vec<(String, Tensor)>) -> Result<Vec<pb::NamedTensorPro
     tensors.into_iter().map(encode).collect()
 }
 
-pub(crate) fn run_step(request: pb::RunStepRequest) -> Result<RunStep> {
+/// A tensor whose content may have come apart from its message.
+fn with_content(message: Option<pb::TensorProto>, content: Option<Buffer>) -> Result<Tensor> {
+    let mut message = message.unwrap_or_default();
+    let Some(content) = content else { return decode_tensor(message) };
+    let dtype = DType::from_number(message.dtype).base();
+    if dtype.is_plain() {
+        return Tensor::from_buffer(dtype, decode_shape(message.tensor_shape.as_ref())?, content);
+    }
+    message.tensor_content = content.to_bytes();
+    decode_tensor(message)
+}
+
+/// The fields that lead to the contents of a step's feeds.
+pub(crate) const RUN_STEP_FEEDS: split::Path = &[2, 2, 4];
+/// The same for a callable.
+pub(crate) const RUN_CALLABLE_FEEDS: split::Path = &[3, 4];
+
+pub(crate) fn run_callable_feeds(
+    feeds: Vec<pb::TensorProto>,
+    mut content: impl FnMut(usize) -> Option<Buffer>,
+) -> Result<Vec<Tensor>> {
+    feeds.into_iter().enumerate().map(|(place, message)| with_content(Some(message), content(place))).collect()
+}
+
+pub(crate) fn run_step(
+    request: pb::RunStepRequest,
+    mut content: impl FnMut(usize) -> Option<Buffer>,
+) -> Result<RunStep> {
+    let feeds = request.feed.into_iter().enumerate();
+    let feeds = feeds.map(|(place, named)| Ok((named.name, with_content(named.tensor, content(place))?)));
     Ok(RunStep {
-        feeds: named(request.feed)?,
+        feeds: feeds.collect::<Result<_>>()?,
         fetches: request.fetch,
         targets: request.target,
         options: run_options(request.options.unwrap_or_default()),
@@ -183,12 +215,9 @@ pub(crate) fn encode_run_step(session: &str, step: RunStep) -> Result<pb::RunSte
     })
 }
 
-pub(crate) fn run_step_answer(answer: RunStepAnswer) -> Result<pb::RunStepResponse> {
-    Ok(pb::RunStepResponse {
-        tensor: encode_named(answer.tensors)?,
-        metadata: Some(run_metadata(answer.metadata)),
-        ..pb::RunStepResponse::default()
-    })
+pub(crate) fn run_step_answer(answer: RunStepAnswer) -> Result<Vec<Bytes>> {
+    let metadata = Some(run_metadata(answer.metadata));
+    pieces::answer(&answer.tensors, &pb::RunStepResponse { metadata, ..pb::RunStepResponse::default() })
 }
 
 pub(crate) fn run_step_error(error: Error) -> pb::RunStepResponse {

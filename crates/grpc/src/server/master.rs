@@ -2,11 +2,14 @@
 
 use crate::server::recent::Recent;
 use crate::wire;
+use crate::wire::pieces;
+use bytes::Bytes;
 use cluster::Master;
 use proto::tensorflow as pb;
 use proto::tensorflow::master_service_server::MasterService;
 use status::Result;
 use std::sync::Arc;
+use tensor::Buffer;
 use tonic::{Request, Response, Status};
 
 type Answer<T> = std::result::Result<Response<T>, Status>;
@@ -18,6 +21,32 @@ pub(crate) struct Service {
 
 fn answer<T>(result: Result<T>) -> Answer<T> {
     result.map(Response::new).map_err(wire::status)
+}
+
+impl Service {
+    /// Runs a step; `content` gives the contents that came apart from the feeds' messages.
+    pub async fn step(
+        &self,
+        request: pb::RunStepRequest,
+        content: impl FnMut(usize) -> Option<Buffer>,
+    ) -> Result<Vec<Bytes>> {
+        self.recent.check(request.request_id, "RunStep (Master)", || wire::describe_run_step(&request))?;
+        let session = request.session_handle.clone();
+        let step = wire::run_step(request, content)?;
+        wire::run_step_answer(self.master.run_step(&session, step).await?)
+    }
+
+    /// Runs a callable likewise.
+    pub async fn callable(
+        &self,
+        request: pb::RunCallableRequest,
+        content: impl FnMut(usize) -> Option<Buffer>,
+    ) -> Result<Vec<Bytes>> {
+        let feeds = wire::run_callable_feeds(request.feed, content)?;
+        let (tensors, metadata) = self.master.run_callable(&request.session_handle, request.handle, feeds).await?;
+        let metadata = Some(wire::run_metadata(metadata));
+        pieces::answer(&tensors, &pb::RunCallableResponse { fetch: Vec::new(), metadata })
+    }
 }
 
 #[tonic::async_trait]
@@ -49,18 +78,8 @@ impl MasterService for Service {
         answer(handle.map(|partial_run_handle| pb::PartialRunSetupResponse { partial_run_handle }))
     }
 
-    async fn run_step(&self, request: Request<pb::RunStepRequest>) -> Answer<pb::RunStepResponse> {
-        let request = request.into_inner();
-        let (session, in_body) = (request.session_handle.clone(), request.store_errors_in_response_body);
-        let call = async {
-            self.recent.check(request.request_id, "RunStep (Master)", || wire::describe_run_step(&request))?;
-            let step = wire::run_step(request)?;
-            wire::run_step_answer(self.master.run_step(&session, step).await?)
-        };
-        match call.await {
-            Err(error) if in_body => Ok(Response::new(wire::run_step_error(error))),
-            result => answer(result),
-        }
+    async fn run_step(&self, _: Request<pb::RunStepRequest>) -> Answer<pb::RunStepResponse> {
+        Err(Status::internal("RunStep is answered by the bulk service"))
     }
 
     async fn close_session(&self, request: Request<pb::CloseSessionRequest>) -> Answer<pb::CloseSessionResponse> {
@@ -88,18 +107,8 @@ impl MasterService for Service {
         answer(handle.map(|handle| pb::MakeCallableResponse { handle }))
     }
 
-    async fn run_callable(&self, request: Request<pb::RunCallableRequest>) -> Answer<pb::RunCallableResponse> {
-        let request = request.into_inner();
-        let call = async {
-            let feeds = request.feed.into_iter().map(tensor::wire::decode_tensor).collect::<Result<Vec<_>>>()?;
-            let run = self.master.run_callable(&request.session_handle, request.handle, feeds);
-            let (tensors, metadata) = run.await?;
-            Ok(pb::RunCallableResponse {
-                fetch: tensors.iter().map(tensor::wire::encode_tensor).collect::<Result<_>>()?,
-                metadata: Some(wire::run_metadata(metadata)),
-            })
-        };
-        answer(call.await)
+    async fn run_callable(&self, _: Request<pb::RunCallableRequest>) -> Answer<pb::RunCallableResponse> {
+        Err(Status::internal("RunCallable is answered by the bulk service"))
     }
 
     async fn release_callable(

@@ -1,10 +1,12 @@
 //! The services of a task on one port.
 
+mod bulk;
 mod master;
 pub(crate) mod recent;
 mod transfer;
 mod worker;
 
+use bulk::WithBulk;
 use cluster::{Master, WorkerClient};
 use futures_util::StreamExt;
 use proto::tensorflow::master_service_server::MasterServiceServer;
@@ -62,11 +64,12 @@ pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener) -> Resu
     let listener = TcpListener::from_std(listener).map_err(bad)?;
     let local = listener.local_addr().map_err(bad)?;
     let (stop, stopped) = oneshot::channel();
-    let services = worker_service(master.worker().client()).add_service(
-        MasterServiceServer::new(master::Service { master, recent: Recent::default() })
-            .max_decoding_message_size(MAX_MESSAGE)
-            .max_encoding_message_size(MAX_MESSAGE),
-    );
+    let worker = master.worker().client();
+    let service = Arc::new(master::Service { master, recent: Recent::default() });
+    let inner = MasterServiceServer::from_arc(service.clone())
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let services = worker_service(worker).add_service(WithBulk { inner, service });
     let incoming = TcpListenerStream::new(listener).inspect(|stream| {
         if let Ok(stream) = stream {
             let _ = stream.set_nodelay(true);

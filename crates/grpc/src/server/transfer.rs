@@ -77,8 +77,7 @@ async fn answer(
     let (tensor, is_dead) = worker.recv_tensor(request.call).await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as i64);
     let outgoing = transfer::encode(&tensor, is_dead, now, raw_allowed)?;
-    let mut answer = http::Response::new(Body::new(Pieces { left: outgoing.pieces.into(), ended: false }));
-    answer.headers_mut().insert(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
+    let mut answer = Pieces::answer(outgoing.pieces);
     if let Some(bytes) = outgoing.raw {
         answer.headers_mut().insert(RAW, http::HeaderValue::from(bytes as u64));
     }
@@ -95,9 +94,18 @@ fn unframed(body: Bytes) -> Result<Bytes> {
 }
 
 /// A body that sends its pieces as they are, then says that all went well.
-struct Pieces {
+pub(crate) struct Pieces {
     left: VecDeque<Bytes>,
     ended: bool,
+}
+
+impl Pieces {
+    /// An answer that all went well, with this body.
+    pub fn answer(pieces: Vec<Bytes>) -> http::Response<Body> {
+        let mut answer = http::Response::new(Body::new(Pieces { left: pieces.into(), ended: false }));
+        answer.headers_mut().insert(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
+        answer
+    }
 }
 
 impl http_body::Body for Pieces {

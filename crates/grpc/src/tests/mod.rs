@@ -3,5 +3,6 @@
 mod link;
 mod recent;
 mod sockets;
+mod split;
 mod transfer;
 mod wires;

@@ -15,7 +15,7 @@ const MAX_MESSAGE: usize = i32::MAX as usize;
 /// What TensorFlow calls the limit when it refuses a tensor.
 const TENSORFLOW_LIMIT: usize = 1 << 31;
 /// Contents below this size are not worth a piece of their own.
-const SHARE_FROM: usize = 1024;
+pub(crate) const SHARE_FROM: usize = 1024;
 /// Raw content of one message, for tensors that need several.
 const CHUNK: usize = 1 << 30;
 /// Type, shape and the small fields of an answer fit into this.
