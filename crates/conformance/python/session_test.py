@@ -31,6 +31,32 @@ class SessionTest(unittest.TestCase):
         np.testing.assert_array_equal(result["y"], [[21], [43]])
         np.testing.assert_array_equal(result["x"], [[2, 3], [4, 5]])
 
+    def test_large_feeds_and_fetches(self):
+        large = np.random.RandomState(1).rand(300, 1000).astype(np.float32)
+        names = np.array([b"x" * 50000, b"", b"y" * 100], object)
+        x, s = tf1.placeholder(tf.float32, [None, 1000]), tf1.placeholder(tf.string)
+        outs = [x * 2, s, tf.constant(3), tf.reshape(x, [-1])]
+        call = self.session().make_callable(outs, [x, s])
+        session = self.session()
+        for doubled, text, three, flat in [call(large, names), session.run(outs, {s: names, x: large})]:
+            np.testing.assert_array_equal(doubled, large * 2)
+            np.testing.assert_array_equal(text, names)
+            self.assertEqual(three, 3)
+            np.testing.assert_array_equal(flat, large.reshape(-1))
+
+    def test_a_large_constant_stays_what_it_is(self):
+        v = tf1.get_variable("large", [500, 1000], initializer=tf1.constant_initializer(1.5), use_resource=False)
+        constant = tf.constant(1.5, shape=[500, 1000])
+        add, again = tf1.assign_add(v, constant), tf1.assign(v, constant)
+        session = self.session()
+        session.run(v.initializer)
+        for _ in range(3):
+            session.run(add.op)
+            session.run(add.op)
+            np.testing.assert_array_equal(session.run(v), np.full([500, 1000], 4.5, np.float32))
+            np.testing.assert_array_equal(session.run(constant), np.full([500, 1000], 1.5, np.float32))
+            session.run(again.op)
+
     def test_a_reference_is_read_when_it_is_used(self):
         v = tf1.get_variable("counter", [], tf.int64, initializer=tf1.zeros_initializer(), use_resource=False)
         with tf.control_dependencies([tf1.assign_add(v, 1)]):

@@ -1,6 +1,6 @@
 //! Messages of the two services, and what they become.
 
-pub(crate) mod pieces;
+pub(crate) mod answers;
 pub(crate) mod split;
 pub(crate) mod transfer;
 
@@ -217,7 +217,7 @@ pub(crate) fn encode_run_step(session: &str, step: RunStep) -> Result<pb::RunSte
 
 pub(crate) fn run_step_answer(answer: RunStepAnswer) -> Result<Vec<Bytes>> {
     let metadata = Some(run_metadata(answer.metadata));
-    pieces::answer(&answer.tensors, &pb::RunStepResponse { metadata, ..pb::RunStepResponse::default() })
+    answers::answer(&answer.tensors, &pb::RunStepResponse { metadata, ..pb::RunStepResponse::default() })
 }
 
 pub(crate) fn run_step_error(error: Error) -> pb::RunStepResponse {

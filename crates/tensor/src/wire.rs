@@ -41,6 +41,11 @@ impl EncodedTensor {
         decode_shape(self.0.tensor_shape.as_ref()).ok()
     }
 
+    /// Bytes that the message takes.
+    pub fn message_len(&self) -> usize {
+        self.0.encoded_len()
+    }
+
     /// The message.
     pub fn message(&self) -> &pb::TensorProto {
         &self.0

@@ -4,7 +4,7 @@
 use crate::server::master::Service;
 use crate::server::transfer::Pieces;
 use crate::wire::split::{Apart, Path, Splitter};
-use crate::wire::{self, pieces};
+use crate::wire::{self, answers};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use prost::Message;
@@ -62,7 +62,7 @@ async fn run_step(service: &Service, body: Body) -> Result<Vec<Bytes>> {
     let (request, content) = receive::<pb::RunStepRequest>(body, wire::RUN_STEP_FEEDS).await?.open();
     let in_body = request.store_errors_in_response_body;
     match service.step(request, content).await {
-        Err(error) if in_body => pieces::answer(NO_TENSORS, &wire::run_step_error(error)),
+        Err(error) if in_body => answers::answer(NO_TENSORS, &wire::run_step_error(error)),
         result => result,
     }
 }

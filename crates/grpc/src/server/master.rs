@@ -2,7 +2,7 @@
 
 use crate::server::recent::Recent;
 use crate::wire;
-use crate::wire::pieces;
+use crate::wire::answers;
 use bytes::Bytes;
 use cluster::Master;
 use proto::tensorflow as pb;
@@ -45,7 +45,7 @@ impl Service {
         let feeds = wire::run_callable_feeds(request.feed, content)?;
         let (tensors, metadata) = self.master.run_callable(&request.session_handle, request.handle, feeds).await?;
         let metadata = Some(wire::run_metadata(metadata));
-        pieces::answer(&tensors, &pb::RunCallableResponse { fetch: Vec::new(), metadata })
+        answers::answer(&tensors, &pb::RunCallableResponse { fetch: Vec::new(), metadata })
     }
 }
 

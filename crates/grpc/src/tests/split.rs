@@ -2,7 +2,7 @@
 
 use crate::wire::split::{Apart, Splitter};
 use crate::wire::transfer::message;
-use crate::wire::{RUN_CALLABLE_FEEDS, RUN_STEP_FEEDS, pieces, run_callable_feeds, run_step};
+use crate::wire::{RUN_CALLABLE_FEEDS, RUN_STEP_FEEDS, answers, run_callable_feeds, run_step};
 use prost::Message;
 use proto::tensorflow as pb;
 use status::{Code, Result};
@@ -100,7 +100,7 @@ fn answers_are_the_messages_the_library_would_write() {
         let fetch = tensors.iter().map(|tensor| encode_tensor(tensor).expect("encoded")).collect();
         let expected = pb::RunCallableResponse { fetch, metadata: metadata.clone() };
         let rest = pb::RunCallableResponse { fetch: Vec::new(), metadata: metadata.clone() };
-        let bytes = pieces::answer(tensors, &rest).expect("pieces").concat();
+        let bytes = answers::answer(tensors, &rest).expect("pieces").concat();
         assert_eq!(bytes, message(&expected.encode_to_vec()).expect("a message"));
         let named: Vec<_> = tensors.iter().map(|tensor| ("name".repeat(40), tensor.clone())).collect();
         let tensor = named
@@ -109,7 +109,7 @@ fn answers_are_the_messages_the_library_would_write() {
         let expected =
             pb::RunStepResponse { tensor: tensor.collect(), metadata: metadata.clone(), ..Default::default() };
         let rest = pb::RunStepResponse { metadata: metadata.clone(), ..Default::default() };
-        let bytes = pieces::answer(&named, &rest).expect("pieces").concat();
+        let bytes = answers::answer(&named, &rest).expect("pieces").concat();
         assert_eq!(bytes, message(&expected.encode_to_vec()).expect("a message"));
     }
 }

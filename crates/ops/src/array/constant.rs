@@ -1,9 +1,12 @@
 //! Values that come from the graph itself or from a feed: constants and placeholders.
 
-use graph::{AttrValue, Node, Output, Scope, ShapeQuery};
+use graph::{AttrValue, Node, Output, Scope, ShapeQuery, TensorAttr};
 use op::shapes::{attr_shape, unknown};
 use op::{Grad, Grads, Kernel, Op, Setup, grads, source, unary};
 use status::{Result, invalid};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tensor::wire::EncodedTensor;
 use tensor::{DType, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
@@ -66,11 +69,54 @@ fn const_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 }
 
 fn const_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let (value, dtype) = (setup.tensor("value")?, setup.dtype("dtype")?);
-    if value.dtype() != dtype {
-        return Err(invalid!("Type mismatch between value ({}) and dtype ({dtype})", value.dtype()));
+    let dtype = setup.dtype("dtype")?;
+    let found = match setup.attr("value")? {
+        AttrValue::Tensor(value) if is_spread(value.encoded()) => {
+            let (found, spread) = (value.encoded().dtype(), Spread::new(value.clone()));
+            (found, source(move |_| spread.value()).heavy())
+        }
+        _ => {
+            let value = setup.tensor("value")?;
+            (value.dtype(), source(move |_| Ok(value.clone())).free())
+        }
+    };
+    match found {
+        (found, kernel) if found == dtype => Ok(kernel),
+        (found, _) => Err(invalid!("Type mismatch between value ({found}) and dtype ({dtype})")),
     }
-    Ok(source(move |_| Ok(value.clone())).free())
+}
+
+/// Constants from this size on, of which the graph holds only a few values, are made when they are needed.
+const SPREAD_FROM: usize = 1 << 20;
+
+fn is_spread(encoded: &EncodedTensor) -> bool {
+    let size = encoded.elements().and_then(|count| count.checked_mul(encoded.dtype().size()));
+    size.is_some_and(|size| size >= SPREAD_FROM && encoded.message_len() < size / 16)
+}
+
+/// A large constant of few values, such as the initial value of a variable. The first step to ask gets one of its own,
+/// which its variable can keep: most are needed once. The second step's is kept for those that follow.
+pub(crate) struct Spread {
+    encoded: TensorAttr,
+    asked: AtomicBool,
+    kept: OnceLock<Tensor>,
+}
+
+impl Spread {
+    pub fn new(encoded: TensorAttr) -> Spread {
+        Spread { encoded, asked: AtomicBool::new(false), kept: OnceLock::new() }
+    }
+
+    pub fn value(&self) -> Result<Tensor> {
+        if let Some(value) = self.kept.get() {
+            return Ok(value.clone());
+        }
+        let value = self.encoded.decode()?;
+        match self.asked.swap(true, Ordering::Relaxed) {
+            true => Ok(self.kept.get_or_init(|| value).clone()),
+            false => Ok(value),
+        }
+    }
 }
 
 fn placeholder_kernel(setup: &Setup<'_>) -> Result<Kernel> {
