@@ -1,5 +1,6 @@
 //! Messages of the two services, and what they become.
 
+pub(crate) mod pieces;
 pub(crate) mod transfer;
 
 use cluster::{
