@@ -6,7 +6,7 @@ use graph::GraphDef;
 use status::{Error, Result};
 use std::pin::Pin;
 use std::sync::Arc;
-use tensor::Tensor;
+use tensor::{Bytes, DType, Shape, Tensor};
 
 /// An answer that is still to come. Dropping it cancels the call.
 pub type Future<'a, T> = Pin<Box<dyn std::future::Future<Output = Result<T>> + Send + 'a>>;
@@ -122,6 +122,24 @@ pub struct TransferStats {
     pub end: u64,
 }
 
+/// A tensor that another task has, as it is given to whoever wants it piece by piece.
+pub enum Arriving {
+    /// All of it, and whether it is dead.
+    Whole(Tensor, bool),
+    /// Its bytes follow.
+    Pieces(Box<dyn Stream>),
+}
+
+/// The bytes of a tensor of plain elements on their way. Dropping it ends the call.
+pub trait Stream: Send {
+    /// The element type.
+    fn dtype(&self) -> DType;
+    /// The shape.
+    fn shape(&self) -> &Shape;
+    /// The next bytes; none after the last.
+    fn next(&mut self) -> Future<'_, Option<Bytes>>;
+}
+
 /// A task, near or far.
 pub trait WorkerClient: Send + Sync {
     /// Its devices.
@@ -140,6 +158,13 @@ pub trait WorkerClient: Send + Sync {
     fn cleanup_all(&self, containers: Vec<String>) -> Future<'_, ()>;
     /// Waits for a tensor.
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)>;
+    /// Waits for a tensor, and leaves it where it is: it comes piece by piece, if its task can do that.
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
+        Box::pin(async move {
+            let (tensor, dead) = self.recv_tensor(request).await?;
+            Ok(Arriving::Whole(tensor, dead))
+        })
+    }
     /// Notes transfers, or tells them by step.
     fn logging(&self, _: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
         Box::pin(async { Ok(Vec::new()) })

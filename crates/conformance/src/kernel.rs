@@ -57,7 +57,7 @@ impl Runner for KernelAlone {
         let held = if self.shared { state.values.clone() } else { Vec::new() };
         let outputs = self.call(kernel, state.values.drain(..).collect())?;
         drop(held);
-        let outputs = outputs.into_iter().map(tensor_of).collect::<Result<Vec<_>>>()?;
+        let outputs = outputs.into_iter().map(Value::read).collect::<Result<Vec<_>>>()?;
         Ok(Answer { outputs, after: state.after(), ..Answer::default() })
     }
 }
@@ -76,6 +76,7 @@ impl KernelAlone {
                 run(&ctx, inputs, Box::new(move |result| _ = sender.send(result)));
                 receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(internal!("the kernel never answered")))
             }
+            Run::Stored(run) => Ok(run(&ctx, inputs)?.into_iter().map(Value::Stored).collect()),
             Run::Flow(flow) => call_flow(&flow, inputs),
         }
     }
@@ -94,13 +95,6 @@ fn call_flow(flow: &Flow, mut inputs: Inputs) -> Result<Outputs> {
 
 fn one(tensor: Tensor) -> Outputs {
     std::iter::once(Value::Tensor(tensor)).collect()
-}
-
-fn tensor_of(value: Value) -> Result<Tensor> {
-    match value {
-        Value::Tensor(tensor) => Ok(tensor),
-        Value::Ref(variable) => variable.read(),
-    }
 }
 
 /// The inputs of a case, variables made.
@@ -185,6 +179,7 @@ fn check_inputs(types: &[DType], state: &State) -> Result<()> {
         .map(|value| match value {
             Value::Tensor(tensor) => tensor.dtype(),
             Value::Ref(variable) => variable.dtype().to_ref(),
+            Value::Stored(stored) => stored.dtype(),
         })
         .collect();
     let fits = |(wanted, found): (&DType, &DType)| wanted == found || *wanted == found.base();

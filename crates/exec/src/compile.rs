@@ -30,6 +30,7 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
         made.push(kernel.map_err(|error| error.at_node(&flat.def.name))?);
     }
     crate::fuse::fuse(&mut graph, &mut made);
+    let pulls = crate::pull::pull(&mut graph, &mut made);
     let frames = find_frames(&graph)?;
     let mut program = Program {
         nodes: Vec::with_capacity(graph.nodes.len()),
@@ -39,10 +40,10 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
         results: 0,
         spare: Mutex::default(),
     };
-    for ((flat, kernel), &frame) in graph.nodes.iter().zip(made).zip(&frames.of) {
+    for (((flat, kernel), pulls), &frame) in graph.nodes.iter().zip(made).zip(pulls).zip(&frames.of) {
         let uninitialized = kernels.registry().signature(&flat.def.op).is_some_and(|op| op.allows_uninitialized_input);
         let node = make_node(flat, kernel, uninitialized, frame, &mut program);
-        program.nodes.push(node);
+        program.nodes.push(Node { pulls, ..node });
     }
     lay_edges(&graph, &mut program);
     for (id, flat) in graph.nodes.iter().enumerate() {
@@ -99,6 +100,7 @@ fn make_node(flat: &FlatNode, kernel: Arc<Kernel>, uninitialized: bool, frame: u
         control_outputs: (0, 0),
         kind,
         kernel,
+        pulls: Vec::new(),
     }
 }
 

@@ -91,6 +91,7 @@ impl Core {
         let elements = |value: &Value| match value {
             Value::Tensor(tensor) => tensor.elements(),
             Value::Ref(variable) => variable.lock().as_ref().map_or(0, |tensor| tensor.elements()),
+            Value::Stored(stored) => stored.shape().elements(),
         };
         slots.iter().flatten().map(elements).sum()
     }

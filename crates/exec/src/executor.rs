@@ -6,7 +6,8 @@
 //! thread that brings an outcome never waits for another.
 
 use crate::core::{Core, Produced, Ready};
-use crate::program::{Kind, Node, Program};
+use crate::far::add_far;
+use crate::program::{Kind, Node, OutEdge, Program};
 use crate::{NodeStats, Stats};
 use crossbeam_queue::SegQueue;
 use op::{Cost, Ctx, Flow, Inputs, Outputs, Run, StepEnv, Value};
@@ -233,7 +234,7 @@ impl Active {
     fn run_simple(&self, core: &mut Core, error: &mut Option<Error>, node: &Node, ready: Ready) {
         let ctx = Ctx { env: &self.env, frame: core.key(&ready), iteration: ready.iteration };
         let inputs = core.inputs(&self.program, &ready);
-        let mut input = |index: usize| inputs[index].take().ok_or_else(missing).and_then(read);
+        let mut input = |index: usize| inputs[index].take().ok_or_else(missing).and_then(Value::read);
         let outcome = catch_unwind(AssertUnwindSafe(|| match &node.kernel.run {
             Run::Source(run) => run(&ctx),
             Run::Unary(run) => run(&ctx, input(0)?),
@@ -288,24 +289,52 @@ impl Active {
     fn run_kernel(&self, node: &Node, work: Work) -> Result<Produced> {
         let start = self.stats.as_ref().map_or(0, |stats| stats.now());
         let ctx = Ctx { env: &self.env, frame: work.key, iteration: work.ready.iteration };
-        let result = call(node, &ctx, work.inputs);
+        let result = match &node.kernel.run {
+            Run::Stored(_) => self.call_stored(node, &ctx, work.inputs),
+            _ => call(node, &ctx, work.inputs),
+        };
         if let Some(stats) = &self.stats {
             note(stats, node, work.scheduled, start, result.as_ref().ok());
         }
         result.map_err(|error| error.at_node(&node.name))
     }
 
+    /// Finds tensors in files. Large ones that are only sent to other tasks stay there until they are.
+    fn call_stored(&self, node: &Node, ctx: &Ctx<'_>, inputs: SmallVec<[Option<Value>; 4]>) -> Result<Produced> {
+        let Run::Stored(run) = &node.kernel.run else { return Err(missing()) };
+        let call = || {
+            let found = run(ctx, resolve(node, inputs)?)?;
+            let given = found.into_iter().enumerate().map(|(index, stored)| {
+                let stays = stored.shape().elements() >= op::PIECE / 4 && self.is_only_sent(node, index);
+                Ok(Some(if stays { Value::Stored(stored) } else { Value::Tensor(stored.read()?) }))
+            });
+            given.collect::<Result<Produced>>()
+        };
+        catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(panicked(node, panic)))
+    }
+
+    /// Whether nobody here reads an output.
+    fn is_only_sent(&self, node: &Node, output: usize) -> bool {
+        let readers = node.outputs[output] as usize..node.outputs[output + 1] as usize;
+        let is_send =
+            |edge: &OutEdge| matches!(self.program.nodes[edge.node as usize].kernel.run, Run::Flow(Flow::Send(_)));
+        self.program.edges[readers].iter().all(is_send)
+    }
+
     fn run_later(self: &Arc<Self>, node: &Node, work: Work) -> Option<Result<Produced>> {
         let Run::Later(run) = &node.kernel.run else { return None };
-        let inputs = match resolve(node, work.inputs) {
+        let mut inputs = match resolve(node, work.inputs) {
             Ok(inputs) => inputs,
             Err(error) => return Some(Err(error.at_node(&node.name))),
         };
+        let dead = add_far(&mut inputs, node, (work.key, work.ready.iteration), &self.env, self.stats.as_ref());
         let ctx = Ctx { env: &self.env, frame: work.key, iteration: work.ready.iteration };
         let start = self.stats.as_ref().map_or(0, |stats| stats.now());
         let (active, ready, scheduled) = (self.clone(), work.ready, work.scheduled);
         let done = Box::new(move |result: Result<Outputs>| {
             let node = &active.program.nodes[ready.node as usize];
+            let mut ready = ready;
+            ready.dead = dead.is_dead();
             let result = result.map(|outputs| outputs.into_iter().map(Some).collect::<Produced>());
             if let Some(stats) = &active.stats {
                 note(stats, node, scheduled, start, result.as_ref().ok());
@@ -331,7 +360,8 @@ impl Active {
                 let value = work.inputs.into_iter().next().flatten();
                 let sent = match value {
                     _ if work.ready.dead => self.env.rendezvous.send(&key, empty(), true),
-                    Some(value) => read(value).and_then(|tensor| self.env.rendezvous.send(&key, tensor, false)),
+                    Some(Value::Stored(stored)) => self.env.rendezvous.offer(&key, stored),
+                    Some(value) => value.read().and_then(|tensor| self.env.rendezvous.send(&key, tensor, false)),
                     None => Err(internal!("nothing to send")),
                 };
                 Some(sent.map(|()| Produced::new()).map_err(|error| error.at_node(&node.name)))
@@ -366,14 +396,6 @@ fn empty() -> Tensor {
     Tensor::vector::<f32>(&[])
 }
 
-/// The tensor itself, or the current value of the variable.
-fn read(value: Value) -> Result<Tensor> {
-    match value {
-        Value::Tensor(tensor) => Ok(tensor),
-        Value::Ref(variable) => variable.read(),
-    }
-}
-
 /// Calls a kernel; a panic in it is an error of this step only.
 fn call(node: &Node, ctx: &Ctx<'_>, inputs: SmallVec<[Option<Value>; 4]>) -> Result<Produced> {
     let one = |tensor| smallvec![Some(Value::Tensor(tensor))];
@@ -381,17 +403,17 @@ fn call(node: &Node, ctx: &Ctx<'_>, inputs: SmallVec<[Option<Value>; 4]>) -> Res
         Run::Source(run) => run(ctx).map(one),
         Run::Unary(run) => {
             let mut inputs = inputs.into_iter().flatten();
-            let x = inputs.next().ok_or_else(missing).and_then(read)?;
+            let x = inputs.next().ok_or_else(missing).and_then(Value::read)?;
             run(ctx, x).map(one)
         }
         Run::Binary(run) => {
             let mut inputs = inputs.into_iter().flatten();
-            let x = inputs.next().ok_or_else(missing).and_then(read)?;
-            let y = inputs.next().ok_or_else(missing).and_then(read)?;
+            let x = inputs.next().ok_or_else(missing).and_then(Value::read)?;
+            let y = inputs.next().ok_or_else(missing).and_then(Value::read)?;
             run(ctx, x, y).map(one)
         }
         Run::Many(run) => run(ctx, resolve(node, inputs)?).map(|outputs| outputs.into_iter().map(Some).collect()),
-        Run::Later(_) | Run::Flow(_) => Err(internal!("op {} cannot run here", node.op)),
+        Run::Later(_) | Run::Stored(_) | Run::Flow(_) => Err(internal!("op {} cannot run here", node.op)),
     }));
     result.unwrap_or_else(|panic| Err(panicked(node, panic)))
 }
@@ -421,8 +443,7 @@ fn resolve(node: &Node, values: SmallVec<[Option<Value>; 4]>) -> Result<Inputs> 
                 }
                 Value::Ref(variable)
             }
-            Value::Ref(variable) => Value::Tensor(variable.read()?),
-            tensor => tensor,
+            value => Value::Tensor(value.read()?),
         });
     }
     Ok(inputs)
@@ -447,12 +468,12 @@ fn run_flow(flow: &Flow, node: &Node, inputs: SmallVec<[Option<Value>; 4]>) -> R
         Flow::ControlTrigger => Ok(Produced::new()),
         Flow::Switch => {
             let value = pass(inputs.next().flatten().ok_or_else(missing)?)?;
-            let chosen = read(inputs.next().flatten().ok_or_else(missing)?)?.to_scalar::<bool>()?;
+            let chosen = inputs.next().flatten().ok_or_else(missing)?.read()?.to_scalar::<bool>()?;
             Ok(if chosen { smallvec![None, Some(value)] } else { smallvec![Some(value), None] })
         }
         Flow::SwitchN(count) => {
             let value = pass(inputs.next().flatten().ok_or_else(missing)?)?;
-            let chosen = read(inputs.next().flatten().ok_or_else(missing)?)?.to_scalar::<i32>()?;
+            let chosen = inputs.next().flatten().ok_or_else(missing)?.read()?.to_scalar::<i32>()?;
             let chosen = usize::try_from(chosen).ok().filter(|chosen| chosen < count).unwrap_or(count - 1);
             let mut outputs: Produced = (0..*count).map(|_| None).collect();
             outputs[chosen] = Some(value);
@@ -483,7 +504,7 @@ fn note(stats: &Stats, node: &Node, scheduled: u64, start: u64, produced: Option
 }
 
 /// A small number for this thread.
-fn thread_number() -> u32 {
+pub(crate) fn thread_number() -> u32 {
     use std::cell::Cell;
     use std::sync::atomic::AtomicU32;
     static NEXT: AtomicU32 = AtomicU32::new(0);

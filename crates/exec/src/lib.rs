@@ -4,12 +4,14 @@
 mod compile;
 mod core;
 mod executor;
+mod far;
 mod frame;
 mod function;
 mod fuse;
 mod join;
 mod kernels;
 mod program;
+mod pull;
 mod rendezvous;
 mod simplify;
 mod stats;
@@ -20,7 +22,7 @@ pub use executor::{Finish, RunOptions, run};
 pub use function::{Differentiate, Library};
 pub use kernels::Kernels;
 pub use program::Program;
-pub use rendezvous::LocalRendezvous;
+pub use rendezvous::{LocalRendezvous, Sent};
 pub use stats::{NodeStats, Stats};
 pub use threads::Threads;
 

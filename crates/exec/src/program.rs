@@ -1,7 +1,7 @@
 //! A graph made ready to run: dense arrays, kernels in place, names only for messages.
 
 use crate::frame::{Iteration, State};
-use op::Kernel;
+use op::{Kernel, Transfer};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -39,6 +39,18 @@ pub(crate) struct Node {
     pub outputs: Vec<u32>,
     pub control_outputs: (u32, u32),
     pub kind: Kind,
+    /// Inputs that it reads from other tasks itself, in order.
+    pub pulls: Vec<Pull>,
+}
+
+/// An input that a node reads piece by piece, in place of the Recv that would have received it.
+pub(crate) struct Pull {
+    /// Which input.
+    pub place: usize,
+    pub transfer: Transfer,
+    /// The Recv, for messages and traces.
+    pub name: Arc<str>,
+    pub op: Arc<str>,
 }
 
 /// How the executor treats a node.

@@ -1,12 +1,32 @@
 //! The meeting point of one step inside this process.
 
-use op::{Received, Rendezvous};
+use op::{Received, Rendezvous, Stored};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Error, Result};
+use std::sync::Arc;
 use tensor::Tensor;
 
-type Reader = Box<dyn FnOnce(Result<Received>) + Send>;
+/// A value that was sent.
+#[derive(Clone)]
+pub enum Sent {
+    /// A tensor, and whether it is dead.
+    Tensor(Tensor, bool),
+    /// A tensor that is still in its file.
+    Stored(Arc<dyn Stored>),
+}
+
+impl Sent {
+    /// The tensor, read from its file if it is there.
+    pub fn read(self) -> Result<Received> {
+        match self {
+            Sent::Tensor(tensor, dead) => Ok((tensor, dead)),
+            Sent::Stored(stored) => Ok((stored.read()?, false)),
+        }
+    }
+}
+
+type Reader = Box<dyn FnOnce(Result<Sent>) + Send>;
 
 /// A rendezvous whose both ends are in this process.
 #[derive(Default)]
@@ -21,33 +41,33 @@ struct Slots {
 }
 
 enum Slot {
-    Value(Tensor, bool),
+    Value(Sent),
     Reader(Reader),
 }
 
 impl Slots {
-    /// Keeps the value, or gives back the reader who waits for it.
-    fn send(&mut self, key: &str, tensor: &Tensor, dead: bool) -> Result<Option<Reader>> {
+    /// Keeps the value, or gives it back with the reader who waits for it.
+    fn send(&mut self, key: &str, sent: Sent) -> Result<Option<(Reader, Sent)>> {
         if let Some(error) = &self.aborted {
             return Err(error.clone());
         }
         match self.waiting.remove(key) {
-            Some(Slot::Reader(reader)) => Ok(Some(reader)),
-            Some(Slot::Value(..)) => Err(status::internal!("Duplicated send: {key}")),
+            Some(Slot::Reader(reader)) => Ok(Some((reader, sent))),
+            Some(Slot::Value(_)) => Err(status::internal!("Duplicated send: {key}")),
             None => {
-                self.waiting.insert(key.to_string(), Slot::Value(tensor.clone(), dead));
+                self.waiting.insert(key.to_string(), Slot::Value(sent));
                 Ok(None)
             }
         }
     }
 
     /// Keeps the reader, or gives it back with what it reads.
-    fn recv(&mut self, key: &str, reader: Reader) -> Option<(Reader, Result<Received>)> {
+    fn recv(&mut self, key: &str, reader: Reader) -> Option<(Reader, Result<Sent>)> {
         if let Some(error) = &self.aborted {
             return Some((reader, Err(error.clone())));
         }
         match self.waiting.remove(key) {
-            Some(Slot::Value(tensor, dead)) => Some((reader, Ok((tensor, dead)))),
+            Some(Slot::Value(sent)) => Some((reader, Ok(sent))),
             Some(first @ Slot::Reader(_)) => {
                 self.waiting.insert(key.to_string(), first);
                 Some((reader, Err(status::internal!("Duplicated recv: {key}"))))
@@ -60,20 +80,35 @@ impl Slots {
     }
 }
 
-impl Rendezvous for LocalRendezvous {
-    fn send(&self, key: &str, tensor: Tensor, dead: bool) -> Result<()> {
-        let reader = self.slots.lock().send(key, &tensor, dead)?;
-        if let Some(reader) = reader {
-            reader(Ok((tensor, dead))); // outside the lock: the reader may come straight back
+impl LocalRendezvous {
+    /// As `recv`, but what is in a file stays there.
+    pub fn recv_unread(&self, key: &str, done: impl FnOnce(Result<Sent>) + Send + 'static) {
+        let answer = self.slots.lock().recv(key, Box::new(done));
+        if let Some((reader, sent)) = answer {
+            reader(sent);
+        }
+    }
+
+    fn give(&self, key: &str, sent: Sent) -> Result<()> {
+        let reader = self.slots.lock().send(key, sent)?;
+        if let Some((reader, sent)) = reader {
+            reader(Ok(sent)); // outside the lock: the reader may come straight back
         }
         Ok(())
     }
+}
 
-    fn recv(&self, key: &str, done: Reader) {
-        let answer = self.slots.lock().recv(key, done);
-        if let Some((reader, received)) = answer {
-            reader(received);
-        }
+impl Rendezvous for LocalRendezvous {
+    fn send(&self, key: &str, tensor: Tensor, dead: bool) -> Result<()> {
+        self.give(key, Sent::Tensor(tensor, dead))
+    }
+
+    fn recv(&self, key: &str, done: Box<dyn FnOnce(Result<Received>) + Send>) {
+        self.recv_unread(key, move |sent| done(sent.and_then(Sent::read)));
+    }
+
+    fn offer(&self, key: &str, stored: Arc<dyn Stored>) -> Result<()> {
+        self.give(key, Sent::Stored(stored))
     }
 
     fn abort(&self, error: Error) {

@@ -3,6 +3,7 @@
 use crate::client::channel;
 use crate::client::link::Link;
 use crate::client::worker::FarWorker;
+use crate::server::{PIECES_WINDOW, TENSOR_WINDOW};
 use cluster::{Peers, Task, WorkerClient};
 use status::Result;
 use std::future::Future;
@@ -35,14 +36,16 @@ impl GrpcPeers {
 
 impl Peers for GrpcPeers {
     fn connect(&self, task: &Task, address: &str) -> Result<Arc<dyn WorkerClient>> {
-        let (runtime, patience, to) = (self.runtime.clone(), self.patience, address.to_string());
-        let dial = Box::new(move || {
-            let _inside = runtime.enter();
-            channel::connect_watched(&to, patience)
-        });
-        dial()?; // a bad address shows here, not in the middle of a step
-        let link = Arc::new(Link::new(task.to_string(), address.to_string(), patience, dial));
-        Ok(Arc::new(FarWorker { link }))
+        let link = |window| {
+            let (runtime, patience, to) = (self.runtime.clone(), self.patience, address.to_string());
+            let dial = Box::new(move || {
+                let _inside = runtime.enter();
+                channel::connect_watched(&to, patience, window)
+            });
+            dial()?; // a bad address shows here, not in the middle of a step
+            Ok(Arc::new(Link::new(task.to_string(), address.to_string(), patience, dial)))
+        };
+        Ok(Arc::new(FarWorker { link: link(TENSOR_WINDOW)?, slow: link(PIECES_WINDOW)? }))
     }
 
     fn spawn(&self, work: Pin<Box<dyn Future<Output = ()> + Send>>) {

@@ -1,6 +1,7 @@
 //! Messages of the two services, and what they become.
 
 pub(crate) mod answers;
+pub(crate) mod pieces;
 pub(crate) mod split;
 pub(crate) mod transfer;
 

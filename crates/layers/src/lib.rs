@@ -14,4 +14,6 @@ mod variable;
 pub use formula::{Formula, Formulas};
 pub use initializer::Initializer;
 pub use queue::{Queue, QueueBuilder};
-pub use variable::{Kind, PartitionedVariable, Reuse, SaveSlice, Variable, VariableBuilder, VariableScope};
+pub use variable::{
+    Kind, PartitionedVariable, Partitioner, Reuse, SaveSlice, Variable, VariableBuilder, VariableScope,
+};

@@ -1,6 +1,6 @@
 //! A kernel: a function from tensors to tensors, ready to run for one node.
 
-use crate::{Ctx, Variable};
+use crate::{Ctx, Far, Stored, Variable};
 use smallvec::SmallVec;
 use status::{Result, internal};
 use std::sync::Arc;
@@ -13,6 +13,19 @@ pub enum Value {
     Tensor(Tensor),
     /// A reference to a variable.
     Ref(Arc<Variable>),
+    /// A tensor in a file, on its way to another task.
+    Stored(Arc<dyn Stored>),
+}
+
+impl Value {
+    /// The tensor itself, the current value of the variable, or what is in the file.
+    pub fn read(self) -> Result<Tensor> {
+        match self {
+            Value::Tensor(tensor) => Ok(tensor),
+            Value::Ref(variable) => variable.read(),
+            Value::Stored(stored) => stored.read(),
+        }
+    }
 }
 
 /// A kernel and how much work it is.
@@ -23,6 +36,8 @@ pub struct Kernel {
     pub cost: Cost,
     /// What it does to single numbers, if that is all it does: such kernels can be fused.
     pub elementwise: Option<Elementwise>,
+    /// From this input on it takes tensors of other tasks while they are still there, to read them piece by piece.
+    pub pulls: Option<usize>,
 }
 
 /// An op on single 32-bit floats, applied to every element with broadcasting.
@@ -55,6 +70,8 @@ pub enum Run {
     Binary(Box<dyn Fn(&Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync>),
     /// Any number of values to any number.
     Many(Box<dyn Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync>),
+    /// Any number of values to tensors in files. Those that only other tasks want are not read here.
+    Stored(Box<dyn Fn(&Ctx<'_>, Inputs) -> Result<Vec<Arc<dyn Stored>>> + Send + Sync>),
     /// For ops that wait: they call `Done` when they have something, and block no thread.
     Later(Box<dyn Fn(&Ctx<'_>, Inputs, Done) + Send + Sync>),
     /// What only the executor can do.
@@ -119,43 +136,56 @@ pub type Outputs = SmallVec<[Value; 2]>;
 
 /// A node's inputs, each to be taken once.
 #[derive(Default)]
-pub struct Inputs(SmallVec<[Option<Value>; 4]>);
+pub struct Inputs {
+    values: SmallVec<[Option<Value>; 4]>,
+    /// Inputs that are with other tasks, by place; their values are none.
+    far: Vec<(usize, Far)>,
+}
 
 impl Inputs {
     /// How many.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.values.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.values.is_empty()
     }
 
     /// Adds one at the end.
     pub fn push(&mut self, value: Value) {
-        self.0.push(Some(value));
+        self.values.push(Some(value));
+    }
+
+    /// Adds one at a place, before those that are there and later; it is with another task.
+    pub fn insert_far(&mut self, place: usize, far: Far) {
+        self.values.insert(place, None);
+        self.far.push((place, far));
+    }
+
+    /// Takes input `index` if it is with another task.
+    pub fn far(&mut self, index: usize) -> Option<Far> {
+        let place = self.far.iter().position(|(place, _)| *place == index)?;
+        Some(self.far.swap_remove(place).1)
     }
 
     /// Takes input `index`, a tensor.
     pub fn tensor(&mut self, index: usize) -> Result<Tensor> {
-        match self.take(index)? {
-            Value::Tensor(tensor) => Ok(tensor),
-            Value::Ref(variable) => variable.read(),
-        }
+        self.take(index)?.read()
     }
 
     /// Takes input `index`, a reference to a variable.
     pub fn variable(&mut self, index: usize) -> Result<Arc<Variable>> {
         match self.take(index)? {
             Value::Ref(variable) => Ok(variable),
-            Value::Tensor(_) => Err(internal!("input {index} is not a reference")),
+            _ => Err(internal!("input {index} is not a reference")),
         }
     }
 
     /// Takes input `index`, whatever it is.
     pub fn take(&mut self, index: usize) -> Result<Value> {
-        let slot = self.0.get_mut(index).and_then(Option::take);
+        let slot = self.values.get_mut(index).and_then(Option::take);
         slot.ok_or_else(|| internal!("input {index} is not there, or was taken before"))
     }
 
@@ -173,13 +203,13 @@ impl Inputs {
 impl From<SmallVec<[Option<Value>; 4]>> for Inputs {
     /// Inputs from where they wait; all are there.
     fn from(values: SmallVec<[Option<Value>; 4]>) -> Inputs {
-        Inputs(values)
+        Inputs { values, far: Vec::new() }
     }
 }
 
 impl FromIterator<Value> for Inputs {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Inputs {
-        Inputs(values.into_iter().map(Some).collect())
+        Inputs { values: values.into_iter().map(Some).collect(), far: Vec::new() }
     }
 }
 
@@ -202,33 +232,44 @@ macro_rules! outputs {
 
 /// A kernel without inputs.
 pub fn source(run: impl Fn(&Ctx<'_>) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Source(Box::new(run)), cost: Cost::ByInput, elementwise: None }
+    Kernel { run: Run::Source(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
 }
 
 /// A kernel of one tensor.
 pub fn unary(run: impl Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Unary(Box::new(run)), cost: Cost::ByInput, elementwise: None }
+    Kernel { run: Run::Unary(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
 }
 
 /// A kernel of two tensors.
 pub fn binary(run: impl Fn(&Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Binary(Box::new(run)), cost: Cost::ByInput, elementwise: None }
+    Kernel { run: Run::Binary(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
 }
 
 /// A kernel of any number of values.
 pub fn many(run: impl Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Many(Box::new(run)), cost: Cost::ByInput, elementwise: None }
+    Kernel { run: Run::Many(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
+}
+
+/// A kernel that finds tensors in files.
+pub fn stored(run: impl Fn(&Ctx<'_>, Inputs) -> Result<Vec<Arc<dyn Stored>>> + Send + Sync + 'static) -> Kernel {
+    Kernel { run: Run::Stored(Box::new(run)), cost: Cost::Heavy, elementwise: None, pulls: None }
 }
 
 /// A kernel that waits.
 pub fn later(run: impl Fn(&Ctx<'_>, Inputs, Done) + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Later(Box::new(run)), cost: Cost::Free, elementwise: None }
+    Kernel { run: Run::Later(Box::new(run)), cost: Cost::Free, elementwise: None, pulls: None }
 }
 
 impl Kernel {
     /// A kernel only the executor can run.
     pub fn flow(flow: Flow) -> Kernel {
-        Kernel { run: Run::Flow(flow), cost: Cost::Free, elementwise: None }
+        Kernel { run: Run::Flow(flow), cost: Cost::Free, elementwise: None, pulls: None }
+    }
+
+    /// The same kernel, which reads inputs from this one on piece by piece if they are with other tasks.
+    pub fn pulling(mut self, first: usize) -> Kernel {
+        self.pulls = Some(first);
+        self
     }
 
     /// The same kernel, always run on the spot.

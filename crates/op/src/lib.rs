@@ -9,6 +9,7 @@ mod home;
 mod keeper;
 mod kernel;
 mod member;
+mod pieces;
 mod registry;
 mod rendezvous;
 mod resources;
@@ -23,9 +24,11 @@ pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};
 pub use keeper::{Keeper, VariableKey};
 pub use kernel::{
-    Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, unary,
+    Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, stored,
+    unary,
 };
 pub use member::{Member, SyncPolicy};
+pub use pieces::{Far, Opened, Opening, PIECE, Pieces, Stored, StoredPieces, plain_size};
 pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
 pub use resources::Resources;

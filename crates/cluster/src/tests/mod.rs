@@ -112,6 +112,51 @@ fn a_link_that_is_cut_under_a_waiting_step_ends_it() {
     assert_eq!(client.fetch("near"), Ok(9));
 }
 
+const PULLS: &str = "a @ps:0 = Number 2; p @worker:0 = Pulled a; near @worker:0 = Number 9; file @ps:0 = Stored 7; \
+                     q @worker:0 = Pulled file; bad @ps:0 = Stored -1; r @worker:0 = Pulled bad; n @ps:0 = Never a; \
+                     s @worker:0 = Pulled n; big @worker:1 = Stored 8; t @ps:0 = Pulled big; u @worker:0 = Sum t near";
+
+fn pulls() -> (Arc<Net>, Client) {
+    let net = Net::new(THREE);
+    let client = open(&net, PULLS, SessionConfig::default()).expect("a session");
+    (net, client)
+}
+
+#[test]
+fn an_input_is_pulled_whole_or_piece_by_piece() {
+    let (_, client) = pulls();
+    for _ in 0..20 {
+        assert_eq!((client.fetch("p"), client.fetch("q"), client.fetch("u")), (Ok(2), Ok(7), Ok(17)));
+    }
+}
+
+#[test]
+fn an_error_in_a_file_is_the_error_of_the_step() {
+    let (_, client) = pulls();
+    let error = client.fails("r");
+    let text = "From /job:ps/replica:0/task:0:\nit is broken\n\t [[{{node r}}]]";
+    assert_eq!((error.code, error.message.as_str()), (Code::InvalidArgument, text));
+    assert_eq!(client.fetch("q"), Ok(7));
+}
+
+#[test]
+fn a_pull_ends_with_its_link_and_its_step() {
+    let (net, client) = pulls();
+    net.cut("worker:0", "ps:0");
+    let error = client.fails("q");
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.contains("/job:ps/replica:0/task:0"), "{error}");
+    net.heal();
+    assert_eq!(client.fetch("q"), Ok(7));
+    net.lose("open_tensor");
+    assert_eq!(client.fails("q").code, Code::Unavailable);
+    let options = crate::RunOptions { timeout: Some(Duration::from_secs(1)), ..crate::RunOptions::default() };
+    let step = RunStep { fetches: vec!["s:0".to_string()], options, ..RunStep::default() };
+    let error = net.run(client.master.run_step(&client.session, step)).err().expect("it waits for ever");
+    assert_eq!(error.code, Code::DeadlineExceeded);
+    assert_eq!(client.fetch("q"), Ok(7));
+}
+
 #[test]
 fn a_lost_call_ends_the_step_after_a_while() {
     for method in ["run_graph", "recv_tensor"] {

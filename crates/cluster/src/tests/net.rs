@@ -258,6 +258,7 @@ impl WorkerClient for Link {
         cleanup_graph(step_id: u64) -> ();
         cleanup_all(containers: Vec<String>) -> ();
         recv_tensor(request: RecvTensor) -> (Tensor, bool);
+        open_tensor(request: RecvTensor) -> Arriving;
     }
 }
 

@@ -2,11 +2,14 @@
 
 use graph::{AttrValue, GraphDef, NodeDef};
 use op::shapes::unknown;
-use op::{Flow, Grad, Kernel, Op, Registry, Setup, Transfer, binary, later, source, unary};
+use op::{
+    Flow, Grad, Kernel, Op, Opened, Pieces, Registry, Setup, Stored, StoredPieces, Transfer, binary, later, outputs,
+    source, stored, unary,
+};
 use status::{Result, invalid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tensor::Tensor;
+use tensor::{Bytes, DType, Shape, Tensor};
 
 const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op {
     Op { def, shape: unknown, grad: Grad::Unknown, kernel }
@@ -16,6 +19,8 @@ const OPS: &[Op] = &[
     row("Number() -> out: int32; value: int; stateful", number),
     row("Sum(a: int32, b: int32) -> out: int32; stateful", |_| Ok(binary(sum))),
     row("Fail(a: int32) -> out: int32; stateful", |_| Ok(unary(|_, _| Err(invalid!("told to fail"))))),
+    row("Stored() -> out: int32; value: int; stateful", in_file),
+    row("Pulled(a: int32) -> out: int32; stateful", |_| Ok(later(pulled).pulling(0))),
     row("Never(a: int32) -> out: int32; stateful", |_| Ok(later(never))),
     row(
         "_Send(tensor: T); T: type; tensor_name: string; send_device: string; send_device_incarnation: int; \
@@ -42,6 +47,70 @@ fn sum(_: &op::Ctx<'_>, a: Tensor, b: Tensor) -> Result<Tensor> {
     Ok(Tensor::scalar(a.to_scalar::<i32>()? + b.to_scalar::<i32>()?))
 }
 
+/// A tensor of many equal numbers; a negative number ends in an error when it is read.
+struct InFile(i32, Shape);
+
+/// So many of them.
+pub const STORED: usize = 1 << 20;
+
+fn in_file(setup: &Setup<'_>) -> Result<Kernel> {
+    let value = setup.int("value")? as i32;
+    Ok(stored(move |_, _| Ok(vec![Arc::new(InFile(value, Shape::new(&[STORED]))) as Arc<dyn Stored>])))
+}
+
+impl Stored for InFile {
+    fn dtype(&self) -> DType {
+        DType::I32
+    }
+
+    fn shape(&self) -> &Shape {
+        &self.1
+    }
+
+    fn read(&self) -> Result<Tensor> {
+        Err(invalid!("nobody here reads all of it"))
+    }
+
+    fn pieces(&self) -> Option<StoredPieces> {
+        let (value, mut left) = (self.0, 4);
+        Some(Box::new(move || {
+            left -= 1;
+            match left {
+                0.. => Ok(Some(value.to_le_bytes().repeat(STORED / 4).into())),
+                _ if value < 0 => Err(invalid!("it is broken")),
+                _ => Ok(None),
+            }
+        }))
+    }
+}
+
+/// Gives the last number of its input, which it reads piece by piece.
+fn pulled(ctx: &op::Ctx<'_>, mut inputs: op::Inputs, done: op::Done) {
+    let Some(far) = inputs.far(0) else { return done(Err(invalid!("the input is near"))) };
+    let env = ctx.env.clone();
+    far.open(Box::new(move |opened| match opened {
+        Ok(Some(Opened::Pieces(DType::I32, shape, pieces))) => {
+            (env.spawn)(Box::new(move || last(shape, pieces, 0, done)))
+        }
+        Ok(Some(Opened::Whole(tensor))) => done(Ok(outputs![tensor])),
+        Ok(_) => done(Ok(outputs![])),
+        Err(error) => done(Err(error)),
+    }));
+}
+
+fn last(shape: Shape, pieces: Arc<dyn Pieces>, number: i32, done: op::Done) {
+    let rest = pieces.clone();
+    pieces.next(Box::new(move |piece: Result<Option<Bytes>>| match piece {
+        Ok(Some(bytes)) => {
+            let number = bytes.last_chunk().map_or(number, |bytes| i32::from_le_bytes(*bytes));
+            last(shape, rest, number, done)
+        }
+        Ok(None) if shape.elements() == STORED => done(Ok(outputs![Tensor::scalar(number)])),
+        Ok(None) => done(Err(invalid!("it has shape {shape}"))),
+        Err(error) => done(Err(error)),
+    }));
+}
+
 /// Waits until the step is cancelled.
 fn never(ctx: &op::Ctx<'_>, _: op::Inputs, done: op::Done) {
     let _ = ctx.env.cancel.register(move |error| done(Err(error.clone())));
@@ -61,7 +130,7 @@ pub fn parse(text: &str) -> GraphDef {
         let (job, task) = words[1].trim_start_matches('@').split_once(':').expect("job:task");
         let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
         let mut inputs: Vec<String> = words[4..].iter().map(|word| word.to_string()).collect();
-        if words[3] == "Number" {
+        if ["Number", "Stored"].contains(&words[3]) {
             attrs.insert("value".into(), inputs.remove(0).parse::<i64>().expect("a number").into());
         }
         graph.nodes.push(Arc::new(NodeDef {

@@ -1,13 +1,15 @@
 //! A task as others see it: devices, sessions, registered graphs, running steps.
 
 mod members;
+mod pull;
 mod recv;
+mod serve;
 mod session;
 mod step;
 mod transfers;
 
 use crate::api::{
-    CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RegisterGraph, RunGraph, RunGraphAnswer,
+    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RegisterGraph, RunGraph, RunGraphAnswer,
     TransferStats, WorkerClient,
 };
 use crate::{ClusterSpec, RecvTensor, Task, ids};
@@ -254,7 +256,11 @@ impl WorkerClient for Near {
     }
 
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
-        Box::pin(recv::recv_tensor(self.0.clone(), request))
+        Box::pin(serve::recv_tensor(self.0.clone(), request))
+    }
+
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
+        Box::pin(serve::open_tensor(self.0.clone(), request))
     }
 
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {

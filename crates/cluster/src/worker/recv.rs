@@ -6,7 +6,7 @@ use crate::{ClusterSpec, Task};
 use exec::LocalRendezvous;
 use futures_util::future::{Either, select};
 use graph::DeviceSpec;
-use op::{Received, Rendezvous};
+use op::{Opening, Received, Rendezvous, Stored};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Error, Result, aborted, invalid};
@@ -74,34 +74,6 @@ impl Worker {
     }
 }
 
-/// Answers another task: waits for a tensor that a step here sends.
-pub(crate) async fn recv_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<(Tensor, bool)> {
-    let key = Key::parse(&request.key)?;
-    let local = worker.devices.iter().find(|device| is_same_local(&device.name, key.send_device));
-    let device = local.ok_or_else(|| invalid!("{} has no device {}", worker.name, key.send_device))?;
-    if device.incarnation != key.incarnation {
-        return Err(aborted!(
-            "RecvTensor expects a different device incarnation: {} vs. {}. Your worker job (\"{}\") was probably \
-             restarted. Check your worker job for the reason why it was restarted.",
-            key.incarnation,
-            device.incarnation,
-            worker.name
-        ));
-    }
-    let rendezvous = worker.steps.rendezvous(request.step_id)?;
-    let (answer, wait) = futures_channel::oneshot::channel();
-    rendezvous.recv(&request.key, Box::new(move |received| drop(answer.send(received))));
-    let received = wait.await.unwrap_or_else(|_| Err(aborted!("Step {} has ended", request.step_id)));
-    // The step failed here: its master hears that from here, so for the one who asked it is an echo.
-    received.map_err(|error| from_task(error, &worker.name).derived())
-}
-
-/// Whether two device names mean the same device of one task.
-fn is_same_local(own: &str, asked: &str) -> bool {
-    let local = |name: &str| DeviceSpec::parse(name).ok().map(|spec| (spec.kind, spec.id));
-    own == asked || local(own) == local(asked)
-}
-
 /// The rendezvous of a step as its executor sees it: keys of other tasks are fetched from there.
 pub(crate) struct StepRendezvous {
     pub local: Arc<LocalRendezvous>,
@@ -120,6 +92,18 @@ impl Rendezvous for StepRendezvous {
         match self.far(key) {
             Ok(None) => self.local.recv(key, done),
             Ok(Some(task)) => self.fetch(task, key, done),
+            Err(error) => done(Err(error)),
+        }
+    }
+
+    fn offer(&self, key: &str, stored: Arc<dyn Stored>) -> Result<()> {
+        self.local.offer(key, stored)
+    }
+
+    fn open(&self, key: &str, done: Opening) {
+        match self.far(key) {
+            Ok(None) => self.local.open(key, done),
+            Ok(Some(task)) => self.pull(task, key, done),
             Err(error) => done(Err(error)),
         }
     }

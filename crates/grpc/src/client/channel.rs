@@ -1,30 +1,28 @@
 //! Connections to other tasks.
 
-use crate::server::{FRAME, TENSOR_WINDOW};
+use crate::server::{FRAME, Window};
 use hyper_util::client::legacy::connect::HttpConnector;
 use status::{Result, invalid};
 use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
 
 /// A connection to a task, made at its first use: what is sent and not acknowledged for as long as `patience` breaks it.
-pub(crate) fn connect_watched(address: &str, patience: Duration) -> Result<Channel> {
+/// So much as `window` says may be under way on it and unread.
+pub(crate) fn connect_watched(address: &str, patience: Duration, window: Window) -> Result<Channel> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(patience));
     connector.set_tcp_user_timeout(Some(patience));
-    Ok(endpoint(address)?.connect_timeout(patience).connect_with_connector_lazy(connector))
+    Ok(endpoint(address, window)?.connect_timeout(patience).connect_with_connector_lazy(connector))
 }
 
-fn endpoint(address: &str) -> Result<Endpoint> {
+fn endpoint(address: &str, window: Window) -> Result<Endpoint> {
     let bad = |error: &dyn std::fmt::Display| invalid!("'{address}' is no address: {error}; expected host:port");
     let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| bad(&error))?;
-    Ok(tuned(endpoint))
+    Ok(tuned(endpoint, window))
 }
 
-/// With the sizes that were measured to be best for tensors.
-pub(crate) fn tuned(endpoint: Endpoint) -> Endpoint {
-    endpoint
-        .initial_stream_window_size(TENSOR_WINDOW)
-        .initial_connection_window_size(TENSOR_WINDOW)
-        .max_frame_size(FRAME)
+/// With frames of the size that was measured to be best for tensors.
+pub(crate) fn tuned(endpoint: Endpoint, window: Window) -> Endpoint {
+    endpoint.initial_stream_window_size(window.call).initial_connection_window_size(window.all).max_frame_size(FRAME)
 }

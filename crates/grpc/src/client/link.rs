@@ -65,16 +65,25 @@ impl Link {
         F: Future<Output = std::result::Result<T, Status>>,
     {
         let line = self.line()?;
+        self.wait(&line, method, call(line.clone())).await
+    }
+
+    /// Waits for something of a call that is under way, and fails when the task stops answering.
+    pub async fn wait<T, F>(&self, line: &Arc<Line>, method: &str, answer: F) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<T, Status>>,
+    {
         let answer = tokio::select! {
             biased;
-            answer = call(line.clone()) => answer.map_err(|status| self.error(status, method)),
-            why = self.watch(&line) => Err(self.silent(&why, method)),
+            answer = answer => answer.map_err(|status| self.error(status, method)),
+            why = self.watch(line) => Err(self.silent(&why, method)),
         };
         line.hear();
         answer
     }
 
-    fn line(&self) -> Result<Arc<Line>> {
+    /// The connection, made if there is none.
+    pub fn line(&self) -> Result<Arc<Line>> {
         let mut line = self.line.lock();
         if let Some(line) = &*line {
             return Ok(line.clone());

@@ -2,7 +2,7 @@
 
 use crate::client::channel;
 use crate::client::link::{Line, Link};
-use crate::server::MAX_MESSAGE;
+use crate::server::{MAX_MESSAGE, TENSOR_WINDOW};
 use crate::wire;
 use cluster::{CallableOptions, DeviceAttributes, RunMetadata, RunStep, RunStepAnswer, SessionConfig};
 use graph::GraphDef;
@@ -33,7 +33,7 @@ impl MasterClient {
     /// A master at `host:port`; must be called inside a tokio runtime.
     pub fn connect(address: &str) -> Result<MasterClient> {
         let to = address.to_string();
-        let dial = Box::new(move || channel::connect_watched(&to, PATIENCE));
+        let dial = Box::new(move || channel::connect_watched(&to, PATIENCE, TENSOR_WINDOW));
         dial()?; // a bad address shows here, not in the middle of a step
         let link = Link::new("master".to_string(), address.to_string(), PATIENCE, dial).of_service("MasterService");
         Ok(MasterClient { link: Arc::new(link) })

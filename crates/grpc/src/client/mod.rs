@@ -4,5 +4,6 @@ pub(crate) mod channel;
 mod failure;
 pub(crate) mod link;
 pub(crate) mod master;
+mod pieces;
 mod transfer;
 pub(crate) mod worker;

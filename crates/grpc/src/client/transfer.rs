@@ -14,17 +14,8 @@ use tonic::{Code, Status};
 
 /// Asks for a tensor and waits for it, however long that takes.
 pub(crate) async fn recv_tensor(line: Arc<Line>, id: i64, call: RecvTensor) -> Result<Received, Status> {
-    let answer = send(&line, id, call).await?;
-    line.hear();
-    if let Some(status) = Status::from_header_map(answer.headers()).filter(|status| status.code() != Code::Ok) {
-        return Err(status);
-    }
-    if answer.status() != http::StatusCode::OK {
-        return Err(Status::unknown(format!("grpc-status header missing, HTTP status {}", answer.status())));
-    }
-    let raw = answer.headers().get(RAW).and_then(|bytes| bytes.to_str().ok()?.parse().ok());
+    let (raw, mut body) = ask(&line, id, call).await?;
     let mut incoming = Incoming::new(raw).map_err(wire::status)?;
-    let mut body = answer.into_body();
     let mut trailers = None;
     while let Some(frame) = body.frame().await {
         match frame?.into_data() {
@@ -35,8 +26,28 @@ pub(crate) async fn recv_tensor(line: Arc<Line>, id: i64, call: RecvTensor) -> R
             Err(frame) => trailers = frame.into_trailers().ok(),
         }
     }
-    match trailers.as_ref().and_then(Status::from_header_map) {
-        Some(status) if status.code() == Code::Ok => incoming.finish().map_err(|error: Error| wire::status(error)),
+    check_end(trailers.as_ref())?;
+    incoming.finish().map_err(|error: Error| wire::status(error))
+}
+
+/// Asks for a tensor; gives the body of the answer, and the bytes of raw content in it if there are any.
+pub(super) async fn ask(line: &Line, id: i64, call: RecvTensor) -> Result<(Option<usize>, Body), Status> {
+    let answer = send(line, id, call).await?;
+    line.hear();
+    if let Some(status) = Status::from_header_map(answer.headers()).filter(|status| status.code() != Code::Ok) {
+        return Err(status);
+    }
+    if answer.status() != http::StatusCode::OK {
+        return Err(Status::unknown(format!("grpc-status header missing, HTTP status {}", answer.status())));
+    }
+    let raw = answer.headers().get(RAW).and_then(|bytes| bytes.to_str().ok()?.parse().ok());
+    Ok((raw, answer.into_body()))
+}
+
+/// What the end of an answer says.
+pub(super) fn check_end(trailers: Option<&http::HeaderMap>) -> Result<(), Status> {
+    match trailers.and_then(Status::from_header_map) {
+        Some(status) if status.code() == Code::Ok => Ok(()),
         Some(status) => Err(status),
         None => Err(Status::unknown("protocol error: missing grpc-status trailer")),
     }

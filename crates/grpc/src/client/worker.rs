@@ -1,11 +1,12 @@
 //! Another task's WorkerService.
 
 use crate::client::link::{Line, Link};
-use crate::client::transfer;
+use crate::client::{pieces, transfer};
 use crate::server::MAX_MESSAGE;
 use crate::wire;
 use cluster::{
-    CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, WorkerClient,
+    Arriving, CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer,
+    WorkerClient,
 };
 use proto::tensorflow as pb;
 use proto::tensorflow::worker_service_client::WorkerServiceClient;
@@ -18,6 +19,8 @@ use tonic::transport::Channel;
 /// A far task.
 pub(crate) struct FarWorker {
     pub link: Arc<Link>,
+    /// For tensors that are read slowly: what is under way of them must not stand before other answers.
+    pub slow: Arc<Link>,
 }
 
 fn client(line: &Line) -> WorkerServiceClient<Channel> {
@@ -91,14 +94,23 @@ impl WorkerClient for FarWorker {
             let id = request_id();
             let received = self.link.call("RecvTensor", |line| transfer::recv_tensor(line, id, request)).await?;
             if received.require_ack {
-                let message = pb::MarkRecvFinishedRequest { request_id: id };
-                let call = async |line: Arc<Line>| client(&line).mark_recv_finished(message).await;
-                if let Err(error) = self.link.call("MarkRecvFinished", call).await {
-                    tracing::debug!("{} was not told that its tensor arrived: {error}", self.link.task);
-                }
+                acknowledge(&self.link, id).await;
             }
             Ok((received.tensor, received.is_dead))
         })
+    }
+
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
+        Box::pin(pieces::open_tensor(self.slow.clone(), request_id(), request))
+    }
+}
+
+/// Tells a task that keeps a tensor until then that it is here.
+pub(crate) async fn acknowledge(link: &Link, id: i64) {
+    let message = pb::MarkRecvFinishedRequest { request_id: id };
+    let call = async |line: Arc<Line>| client(&line).mark_recv_finished(message).await;
+    if let Err(error) = link.call("MarkRecvFinished", call).await {
+        tracing::debug!("{} was not told that its tensor arrived: {error}", link.task);
     }
 }
 

@@ -2,7 +2,7 @@
 //! answers these two methods itself.
 
 use crate::server::master::Service;
-use crate::server::transfer::Pieces;
+use crate::server::transfer::{Pieces, answered};
 use crate::wire::split::{Apart, Path, Splitter};
 use crate::wire::{self, answers};
 use bytes::Bytes;
@@ -86,7 +86,7 @@ async fn receive<M: Message + Default>(mut body: Body, path: Path) -> Result<Apa
 
 fn answer(result: Result<Vec<Bytes>>) -> http::Response<Body> {
     match result {
-        Ok(pieces) => Pieces::answer(pieces),
+        Ok(pieces) => answered(Pieces::body(pieces)),
         Err(error) => refuse(error),
     }
 }

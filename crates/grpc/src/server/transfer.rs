@@ -2,11 +2,12 @@
 //! with a body whose pieces are the tensor's own bytes.
 
 use crate::server::recent::Recent;
-use crate::wire::{self, transfer};
+use crate::wire::{self, pieces, transfer};
 use bytes::Bytes;
-use cluster::WorkerClient;
+use cluster::{Arriving, WorkerClient};
+use futures_util::stream::{self, StreamExt};
 use http_body::Frame;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, Limited, StreamBody};
 use status::{Result, invalid, unimplemented_op};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -74,14 +75,52 @@ async fn answer(
     recent.check(request.id, "RecvTensor (GrpcWorker)", || {
         format!("step_id: {} rendezvous_key: \"{}\" request_id: {}", request.call.step_id, request.call.key, request.id)
     })?;
-    let (tensor, is_dead) = worker.recv_tensor(request.call).await?;
+    let arriving = worker.open_tensor(request.call).await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as i64);
-    let outgoing = transfer::encode(&tensor, is_dead, now, raw_allowed)?;
-    let mut answer = Pieces::answer(outgoing.pieces);
-    if let Some(bytes) = outgoing.raw {
+    let (body, raw) = match arriving {
+        Arriving::Whole(tensor, is_dead) => {
+            let outgoing = transfer::encode(&tensor, is_dead, now, raw_allowed)?;
+            (Pieces::body(outgoing.pieces), outgoing.raw)
+        }
+        Arriving::Pieces(stream) => {
+            let outgoing = pieces::encode(stream.dtype(), stream.shape(), now, raw_allowed)?;
+            (streamed(outgoing.first, stream, outgoing.raw.is_some()), outgoing.raw)
+        }
+    };
+    let mut answer = answered(body);
+    if let Some(bytes) = raw {
         answer.headers_mut().insert(RAW, http::HeaderValue::from(bytes as u64));
     }
     Ok(answer)
+}
+
+/// A body whose content is read as it is sent; raw content goes in messages of its own. An error ends it.
+fn streamed(first: Bytes, content: Box<dyn cluster::Stream>, raw: bool) -> Body {
+    let rest = stream::unfold(Some(content), move |content| async move {
+        let mut content = content?;
+        let piece = match content.next().await {
+            Ok(Some(bytes)) if raw => transfer::prefix(bytes.len()).map(|prefix| vec![prefix.freeze(), bytes]),
+            Ok(Some(bytes)) => Ok(vec![bytes]),
+            Ok(None) => return Some((vec![Frame::trailers(trailers(None))], None)),
+            Err(error) => Err(error),
+        };
+        Some(match piece {
+            Ok(piece) => (piece.into_iter().map(Frame::data).collect(), Some(content)),
+            Err(error) => (vec![Frame::trailers(trailers(Some(error)))], None),
+        })
+    });
+    let frames = stream::iter([vec![Frame::data(first)]]).chain(rest).flat_map(stream::iter);
+    Body::new(StreamBody::new(frames.map(Ok::<_, Infallible>)))
+}
+
+/// How an answer ended.
+fn trailers(error: Option<status::Error>) -> http::HeaderMap {
+    let status = error.map_or_else(|| tonic::Status::ok(""), wire::status);
+    let mut trailers = http::HeaderMap::new();
+    if status.add_header(&mut trailers).is_err() {
+        trailers.insert("grpc-status", http::HeaderValue::from(status.code() as i32));
+    }
+    trailers
 }
 
 /// The one message of a request, without its prefix.
@@ -100,12 +139,17 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// An answer that all went well, with this body.
-    pub fn answer(pieces: Vec<Bytes>) -> http::Response<Body> {
-        let mut answer = http::Response::new(Body::new(Pieces { left: pieces.into(), ended: false }));
-        answer.headers_mut().insert(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
-        answer
+    /// These pieces as the body of an answer.
+    pub fn body(pieces: Vec<Bytes>) -> Body {
+        Body::new(Pieces { left: pieces.into(), ended: false })
     }
+}
+
+/// An answer with this body, which says at its end how it went.
+pub(crate) fn answered(body: Body) -> http::Response<Body> {
+    let mut answer = http::Response::new(body);
+    answer.headers_mut().insert(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
+    answer
 }
 
 impl http_body::Body for Pieces {
@@ -122,9 +166,7 @@ impl http_body::Body for Pieces {
         if std::mem::replace(&mut self.ended, true) {
             return Poll::Ready(None);
         }
-        let mut trailers = http::HeaderMap::new();
-        trailers.insert("grpc-status", http::HeaderValue::from_static("0"));
-        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+        Poll::Ready(Some(Ok(Frame::trailers(trailers(None)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The wire: what real TensorFlow sent, what a peer that misbehaves sends, and peers that fall silent.
 
 mod link;
+mod pieces;
 mod recent;
 mod sockets;
 mod split;

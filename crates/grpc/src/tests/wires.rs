@@ -3,7 +3,7 @@
 use crate::client::channel::tuned;
 use crate::client::link::Link;
 use crate::client::worker::FarWorker;
-use crate::server::worker_service;
+use crate::server::{PIECES_WINDOW, worker_service};
 use cluster::{
     CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, WorkerClient,
 };
@@ -115,10 +115,14 @@ pub fn client(socket: &Arc<Socket>) -> FarWorker {
             async move { end.map(TokioIo::new) }
         };
         let connector = Connector(connect);
-        Ok(tuned(Endpoint::from_static("http://10.0.0.2:2222")).connect_with_connector_lazy(connector))
+        let endpoint = Endpoint::from_static("http://10.0.0.2:2222");
+        Ok(tuned(endpoint, PIECES_WINDOW).connect_with_connector_lazy(connector))
     };
-    let link = Link::new("/job:ps/replica:0/task:1".into(), "10.0.0.2:2222".into(), PATIENCE, Box::new(dial));
-    FarWorker { link: Arc::new(link) }
+    let link = || {
+        let (task, address) = ("/job:ps/replica:0/task:1".into(), "10.0.0.2:2222".into());
+        Arc::new(Link::new(task, address, PATIENCE, Box::new(dial.clone())))
+    };
+    FarWorker { link: link(), slow: link() }
 }
 
 impl Socket {

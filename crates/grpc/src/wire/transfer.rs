@@ -11,7 +11,7 @@ use tensor::wire::{decode_shape, decode_tensor, encode_shape, encode_tensor};
 use tensor::{Buffer, DType, Tensor};
 
 /// The longest message TensorFlow's protocol buffers can hold.
-const MAX_MESSAGE: usize = i32::MAX as usize;
+pub(super) const MAX_MESSAGE: usize = i32::MAX as usize;
 /// What TensorFlow calls the limit when it refuses a tensor.
 const TENSORFLOW_LIMIT: usize = 1 << 31;
 /// Contents below this size are not worth a piece of their own.
@@ -19,9 +19,9 @@ pub(crate) const SHARE_FROM: usize = 1024;
 /// Raw content of one message, for tensors that need several.
 const CHUNK: usize = 1 << 30;
 /// Type, shape and the small fields of an answer fit into this.
-const MAX_HEAD: usize = 16 << 10;
+pub(super) const MAX_HEAD: usize = 16 << 10;
 /// Before every message: a byte for its compression, four for its length.
-const PREFIX: usize = 5;
+pub(super) const PREFIX: usize = 5;
 /// `RecvTensorResponse.tensor` and `TensorProto.tensor_content`, as tags with a length.
 const TENSOR_TAG: u8 = (1 << 3) | 2;
 const CONTENT_TAG: u8 = (4 << 3) | 2;
@@ -70,13 +70,13 @@ pub(crate) fn encode_within(
     Ok(Outgoing { pieces: chunks(message(&answer.encode_to_vec())?, content, chunk)?, raw })
 }
 
-fn too_large(bytes: usize) -> Error {
+pub(super) fn too_large(bytes: usize) -> Error {
     let exceeded = bytes.saturating_sub(TENSORFLOW_LIMIT);
     internal!("Cannot encode a Tensor that exceeds the 2GB protobuf limit. Exceeded bytes: {exceeded}")
 }
 
 /// Everything before the content: other fields first, so that the content ends the message.
-fn head(answer: &pb::RecvTensorResponse, skeleton: &[u8], content: usize) -> Result<Vec<u8>> {
+pub(super) fn head(answer: &pb::RecvTensorResponse, skeleton: &[u8], content: usize) -> Result<Vec<u8>> {
     let bad = |error| internal!("{error}");
     let tensor = skeleton.len() + 1 + prost::length_delimiter_len(content) + content;
     let mut head = answer.encode_to_vec();
@@ -89,7 +89,7 @@ fn head(answer: &pb::RecvTensorResponse, skeleton: &[u8], content: usize) -> Res
 }
 
 /// The start of a message of this length, with room for a small head.
-fn prefix(length: usize) -> Result<BytesMut> {
+pub(crate) fn prefix(length: usize) -> Result<BytesMut> {
     let length = u32::try_from(length).map_err(|_| too_large(length))?;
     let mut bytes = BytesMut::with_capacity(PREFIX + 128);
     bytes.put_u8(0);
@@ -296,7 +296,7 @@ impl Raw {
     }
 }
 
-fn broken(what: &str) -> Error {
+pub(super) fn broken(what: &str) -> Error {
     internal!("The answer to RecvTensor cannot be read: {what}")
 }
 
@@ -332,20 +332,20 @@ fn with_content(mut answer: pb::RecvTensorResponse, buffer: Buffer) -> Result<Re
 }
 
 /// Where the content of a message begins.
-struct Found {
+pub(super) struct Found {
     /// Where the tensor's tag stands, and where its fields begin.
-    tag: usize,
-    tensor: usize,
+    pub tag: usize,
+    pub tensor: usize,
     /// Bytes of the tensor's fields.
-    tensor_len: usize,
+    pub tensor_len: usize,
     /// Where the content's tag stands, where its bytes begin, and how many there are.
-    content_tag: usize,
-    start: usize,
-    len: usize,
+    pub content_tag: usize,
+    pub start: usize,
+    pub len: usize,
 }
 
 /// Looks for a large content in the beginning of an answer; none if it has not come yet or there is none.
-fn find_content(message: &[u8]) -> Option<Found> {
+pub(super) fn find_content(message: &[u8]) -> Option<Found> {
     let mut at = 0;
     loop {
         let tag = at;

@@ -1,12 +1,14 @@
 //! Checkpoints: an index that says which tensors there are, and files that hold them.
 
 mod merge;
+mod pieces;
 mod reader;
 mod values;
 pub(crate) mod wire;
 mod writer;
 
 pub use merge::{MergeOptions, merge_bundles};
+pub use pieces::TensorPieces;
 pub use reader::Bundle;
 pub(crate) use reader::copy_part;
 pub use writer::BundleWriter;

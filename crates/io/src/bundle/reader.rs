@@ -1,8 +1,9 @@
 //! Reads checkpoints.
 
+use super::pieces::{Sequential, TensorPieces, check_sum};
 use super::{Entry, Header, corrupt, data_path, index_path, values, wire};
 use crate::fs::{FileSystems, RandomAccessFile, data_loss};
-use crate::{Table, TensorSlice, crc, slice};
+use crate::{Table, TensorSlice, slice};
 use parking_lot::Mutex;
 use status::{Result, invalid, not_found, unimplemented_op};
 use std::collections::{BTreeMap, HashMap};
@@ -98,26 +99,98 @@ impl Bundle {
     pub fn read_slice(&self, name: &str, wanted: &TensorSlice) -> Result<Tensor> {
         let entry = self.entry(name)?;
         let shape = wanted.shape_in(&entry.shape)?;
-        let whole = [TensorSlice::full(entry.shape.rank())];
-        let stored = if entry.slices.is_empty() { &whole[..] } else { &entry.slices };
-        let parts = slice::cover(&entry.shape, stored, wanted)?.ok_or_else(|| {
-            invalid!("Does not have sufficient slices for partitioned tensor {name} to restore in slice_spec: {wanted}")
-        })?;
+        let parts = self.parts(name, entry, wanted)?;
         let mut result = None;
-        for part in &parts {
-            let part = *part;
-            let place = if part.is_full() && entry.slices.is_empty() { entry } else { self.part(name, entry, part)? };
-            let value = self.value(name, place)?;
-            if part == wanted || value.shape() == &entry.shape && shape == entry.shape {
-                return Ok(value);
+        for (part, place) in &parts {
+            if part == wanted || place.shape == entry.shape && shape == entry.shape {
+                return self.value(name, place);
             }
             let result = match &mut result {
                 Some(result) => result,
                 none => none.insert(self.room(name, entry, &parts, &shape)?),
             };
-            copy_part(&entry.shape, part, wanted, &value, result)?;
+            match self.is_sequential(entry) {
+                true => self.copy_plain(name, entry, (part, place), wanted, result)?,
+                false => copy_part(&entry.shape, part, wanted, &self.value(name, place)?, result)?,
+            }
         }
         result.map_or_else(|| Tensor::zeros_of(entry.dtype, shape), Ok)
+    }
+
+    /// A tensor, or a slice of it, to be read piece by piece; none if its bytes do not lie one after the other, or not
+    /// as they are in memory.
+    pub fn pieces(&self, name: &str, wanted: Option<&TensorSlice>) -> Result<Option<TensorPieces>> {
+        let entry = self.entry(name)?;
+        let all = TensorSlice::full(entry.shape.rank());
+        let wanted = wanted.unwrap_or(&all);
+        if !self.is_sequential(entry) {
+            return Ok(None);
+        }
+        let size = entry.dtype.size() as u64;
+        let mut runs = Vec::new();
+        for (part, place) in self.parts(name, entry, wanted)? {
+            let mut of_part = Vec::new();
+            slice::for_each_run(&entry.shape, &part, wanted, |from, to, count| {
+                if of_part.len() < 2 {
+                    of_part.push((to, from as u64 * size..(from + count) as u64 * size));
+                }
+            })?;
+            match of_part.pop() {
+                Some((to, wanted)) if of_part.is_empty() => runs.push((to, self.sequential(name, place)?, wanted)),
+                _ => return Ok(None),
+            }
+        }
+        // Together they are all of what is wanted, and none overlaps another.
+        runs.sort_by_key(|(to, ..)| *to);
+        Ok(Some(TensorPieces::new(runs.into_iter().map(|(_, entry, wanted)| (entry, wanted)))))
+    }
+
+    /// Whether a tensor lies in its file as it does in memory, whatever its bytes are.
+    fn is_sequential(&self, entry: &Entry) -> bool {
+        let dtype = entry.dtype;
+        dtype.is_plain() && !dtype.is_ref() && dtype != DType::BOOL && !self.header.big_endian
+    }
+
+    fn sequential(&self, name: &str, entry: &Entry) -> Result<Sequential> {
+        check_size(name, entry)?;
+        Ok(Sequential::new(self.checked_file(name, entry)?, entry, &self.prefix))
+    }
+
+    /// The stored slices that together hold a wanted one, and where they are.
+    fn parts<'a>(
+        &'a self,
+        name: &str,
+        entry: &'a Entry,
+        wanted: &TensorSlice,
+    ) -> Result<Vec<(TensorSlice, &'a Entry)>> {
+        if entry.slices.is_empty() {
+            wanted.shape_in(&entry.shape)?;
+            return Ok(vec![(TensorSlice::full(entry.shape.rank()), entry)]);
+        }
+        let parts = slice::cover(&entry.shape, &entry.slices, wanted)?.ok_or_else(|| {
+            invalid!("Does not have sufficient slices for partitioned tensor {name} to restore in slice_spec: {wanted}")
+        })?;
+        parts.into_iter().map(|part| Ok((part.clone(), self.part(name, entry, part)?))).collect()
+    }
+
+    /// Copies what a stored slice has of a wanted one, without holding all of it.
+    fn copy_plain(
+        &self,
+        name: &str,
+        entry: &Entry,
+        (part, place): (&TensorSlice, &Entry),
+        wanted: &TensorSlice,
+        result: &mut Tensor,
+    ) -> Result<()> {
+        let (size, out) = (entry.dtype.size(), result.bytes_mut()?);
+        let (mut bytes, mut copied) = (self.sequential(name, place)?, Ok(()));
+        slice::for_each_run(&entry.shape, part, wanted, |from, to, count| {
+            if copied.is_ok() {
+                copied = bytes.copy((from * size) as u64, &mut out[to * size..(to + count) * size]);
+            }
+        })?;
+        copied?;
+        bytes.finish()
     }
 
     /// Where a slice of a tensor is; it has the type and the shape that the whole says.
@@ -131,10 +204,8 @@ impl Bundle {
     }
 
     /// Memory for a tensor whose parts are read one by one, after all of them were found in their files.
-    fn room(&self, name: &str, entry: &Entry, parts: &[&TensorSlice], shape: &Shape) -> Result<Tensor> {
-        for part in parts.iter().filter(|_| !entry.slices.is_empty()) {
-            self.checked_file(name, self.part(name, entry, part)?)?;
-        }
+    fn room(&self, name: &str, entry: &Entry, parts: &[(TensorSlice, &Entry)], shape: &Shape) -> Result<Tensor> {
+        parts.iter().try_for_each(|(_, place)| self.checked_file(name, place).map(drop))?;
         Tensor::zeros_of(entry.dtype, shape)
     }
 
@@ -146,27 +217,13 @@ impl Bundle {
             dtype if dtype.is_plain() && !dtype.is_ref() => self.plain(name, entry)?,
             dtype => return Err(unimplemented_op!("Restoring data type {dtype} not yet supported")),
         };
-        let stored = crc::unmask(entry.crc);
-        if calculated != stored {
-            return Err(data_loss(format!(
-                "TensorBundle at {} shard {} ({} bytes): Checksum does not match: stored {stored:08} vs. calculated on \
-                 the restored bytes {calculated}",
-                self.prefix, entry.shard, entry.size
-            )));
-        }
+        check_sum(entry, &self.prefix, calculated)?;
         Ok(tensor)
     }
 
     /// Reads numbers straight into their tensor.
     fn plain(&self, name: &str, entry: &Entry) -> Result<(Tensor, u32)> {
-        let expected = entry.shape.checked_elements()?.checked_mul(entry.dtype.size()).map(|size| size as u64);
-        if expected != Some(entry.size) {
-            return Err(data_loss(format!(
-                "Invalid size in bundle entry: key {name}; stored size {}; expected size {}",
-                entry.size,
-                expected.unwrap_or(u64::MAX)
-            )));
-        }
+        check_size(name, entry)?;
         let file = self.checked_file(name, entry)?;
         let mut tensor = Tensor::scratch_of(entry.dtype, entry.shape.clone())?;
         let bytes = tensor.bytes_mut()?;
@@ -222,6 +279,19 @@ impl Bundle {
         self.files.lock().insert(shard, file.clone());
         Ok(file)
     }
+}
+
+/// An error if a plain tensor takes another number of bytes than it should.
+fn check_size(name: &str, entry: &Entry) -> Result<()> {
+    let expected = entry.shape.checked_elements()?.checked_mul(entry.dtype.size()).map(|size| size as u64);
+    if expected == Some(entry.size) {
+        return Ok(());
+    }
+    Err(data_loss(format!(
+        "Invalid size in bundle entry: key {name}; stored size {}; expected size {}",
+        entry.size,
+        expected.unwrap_or(u64::MAX)
+    )))
 }
 
 /// Copies what a stored slice has of a wanted one.

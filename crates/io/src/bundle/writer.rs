@@ -3,10 +3,10 @@
 use super::{Entry, Header, data_path, index_path, values, wire};
 use crate::fs::{FileSystems, Pending, path};
 use crate::{TableBuilder, TensorSlice, crc};
-use status::{Result, invalid};
+use status::{Result, internal, invalid};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
-use tensor::{Shape, Tensor};
+use tensor::{DType, Shape, Tensor};
 
 /// Writes a checkpoint, tensor by tensor, straight into its file. Nobody sees it before it is finished; dropped before,
 /// it leaves nothing behind.
@@ -16,6 +16,16 @@ pub struct BundleWriter {
     data: Pending,
     offset: u64,
     entries: BTreeMap<Vec<u8>, Entry>,
+    begun: Option<Begun>,
+}
+
+/// A tensor whose bytes are being written.
+struct Begun {
+    key: Vec<u8>,
+    dtype: DType,
+    shape: Shape,
+    size: u64,
+    crc: u32,
 }
 
 impl BundleWriter {
@@ -24,45 +34,90 @@ impl BundleWriter {
         systems.create_dirs(path::dirname(prefix))?;
         let data = Pending::begin(systems, &data_path(prefix, 0, 1))?;
         let (systems, prefix) = (systems.clone(), prefix.to_string());
-        Ok(BundleWriter { systems, prefix, data, offset: 0, entries: BTreeMap::new() })
+        Ok(BundleWriter { systems, prefix, data, offset: 0, entries: BTreeMap::new(), begun: None })
     }
 
     /// Adds a tensor.
     pub fn add(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
-        if name.is_empty() || name.starts_with('\0') {
-            return Err(invalid!("No tensor of a checkpoint can be called {name:?}"));
-        }
-        self.write(name.as_bytes().to_vec(), name, tensor)
+        let key = self.key(name, None, tensor.dtype(), tensor.shape())?;
+        self.write(key, tensor)
     }
 
     /// Adds a part of a tensor of that shape; other parts follow, here or in checkpoints that will be merged with this.
     pub fn add_slice(&mut self, name: &str, shape: &Shape, slice: &TensorSlice, tensor: &Tensor) -> Result<()> {
-        let part = slice.shape_in(shape)?;
-        if part != *tensor.shape() {
-            return Err(invalid!(
-                "Slice in shape_and_slice specification does not match the shape of the tensor to  save: {slice} of \
-                 {shape}, tensor: {}",
-                tensor.shape()
-            ));
+        let key = self.key(name, Some((shape, slice)), tensor.dtype(), tensor.shape())?;
+        self.write(key, tensor)
+    }
+
+    /// Begins a tensor of plain elements, of which nobody has all: its bytes follow in pieces. `part` says of which
+    /// whole it is a slice.
+    pub fn begin(
+        &mut self,
+        name: &str,
+        part: Option<(&Shape, &TensorSlice)>,
+        dtype: DType,
+        shape: &Shape,
+    ) -> Result<()> {
+        let key = self.key(name, part, dtype, shape)?;
+        self.begun = Some(Begun { key, dtype, shape: shape.clone(), size: 0, crc: 0 });
+        Ok(())
+    }
+
+    /// Adds the next bytes of the tensor that was begun.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(begun) = &mut self.begun else { return Err(internal!("no tensor was begun")) };
+        begun.crc = crc32c::crc32c_append(begun.crc, bytes);
+        begun.size += bytes.len() as u64;
+        self.data.append(bytes)
+    }
+
+    /// Ends the tensor that was begun: all its bytes are there.
+    pub fn end(&mut self) -> Result<()> {
+        let Some(begun) = self.begun.take() else { return Err(internal!("no tensor was begun")) };
+        let Begun { key, dtype, shape, size, crc } = begun;
+        let expected = shape.checked_elements()?.checked_mul(dtype.size()).map(|size| size as u64);
+        if expected != Some(size) {
+            return Err(internal!("{size} bytes came of a tensor of type {dtype} and shape {shape}"));
         }
-        if slice.covers(shape) {
-            return self.add(name, tensor);
+        self.enter(key, dtype, shape, (size, crc));
+        Ok(())
+    }
+
+    /// The key of a tensor, or of the slice that it is of another, which nothing has yet.
+    fn key(
+        &mut self,
+        name: &str,
+        part: Option<(&Shape, &TensorSlice)>,
+        dtype: DType,
+        found: &Shape,
+    ) -> Result<Vec<u8>> {
+        let key = match part {
+            None => name_key(name)?,
+            Some((shape, slice)) => {
+                if slice.shape_in(shape)? != *found {
+                    return Err(invalid!(
+                        "Slice in shape_and_slice specification does not match the shape of the tensor to  save: \
+                         {slice} of {shape}, tensor: {found}"
+                    ));
+                }
+                match slice.covers(shape) {
+                    true => name_key(name)?,
+                    false => {
+                        self.note_slice(name, shape, slice, dtype)?;
+                        slice.key(name.as_bytes())
+                    }
+                }
+            }
+        };
+        if self.entries.contains_key(&key) {
+            return Err(invalid!("Adding duplicate key: {name}"));
         }
-        self.note_slice(name, shape, slice, tensor)?;
-        self.write(slice.key(name.as_bytes()), name, tensor)
+        Ok(key)
     }
 
     /// Notes a slice in the entry of the whole tensor.
-    fn note_slice(&mut self, name: &str, shape: &Shape, slice: &TensorSlice, tensor: &Tensor) -> Result<()> {
-        let fresh = Entry {
-            dtype: tensor.dtype(),
-            shape: shape.clone(),
-            shard: 0,
-            offset: 0,
-            size: 0,
-            crc: 0,
-            slices: Vec::new(),
-        };
+    fn note_slice(&mut self, name: &str, shape: &Shape, slice: &TensorSlice, dtype: DType) -> Result<()> {
+        let fresh = Entry { dtype, shape: shape.clone(), shard: 0, offset: 0, size: 0, crc: 0, slices: Vec::new() };
         let whole = match self.entries.entry(name.as_bytes().to_vec()) {
             Slot::Vacant(slot) => slot.insert(fresh),
             Slot::Occupied(slot) if slot.get().slices.is_empty() => {
@@ -70,10 +125,10 @@ impl BundleWriter {
             }
             Slot::Occupied(slot) => slot.into_mut(),
         };
-        if whole.dtype != tensor.dtype() || whole.shape != *shape {
+        if whole.dtype != dtype || whole.shape != *shape {
             return Err(invalid!(
-                "Slice {slice} of {name} belongs to a tensor of type {} and shape {shape}, not of type {} and shape {}",
-                tensor.dtype(),
+                "Slice {slice} of {name} belongs to a tensor of type {dtype} and shape {shape}, not of type {} and \
+                 shape {}",
                 whole.dtype,
                 whole.shape
             ));
@@ -82,16 +137,18 @@ impl BundleWriter {
         Ok(())
     }
 
-    fn write(&mut self, key: Vec<u8>, name: &str, tensor: &Tensor) -> Result<()> {
-        if self.entries.contains_key(&key) {
-            return Err(invalid!("Adding duplicate key: {name}"));
-        }
-        let (size, sum) = values::write(tensor, &mut self.data)?;
-        let (dtype, shape, offset) = (tensor.dtype(), tensor.shape().clone(), self.offset);
-        let entry = Entry { dtype, shape, shard: 0, offset, size, crc: crc::mask(sum), slices: Vec::new() };
-        self.entries.insert(key, entry);
-        self.offset += size;
+    fn write(&mut self, key: Vec<u8>, tensor: &Tensor) -> Result<()> {
+        let written = values::write(tensor, &mut self.data)?;
+        self.enter(key, tensor.dtype(), tensor.shape().clone(), written);
         Ok(())
+    }
+
+    /// Notes what was written, with its size and checksum, at the end of the file.
+    fn enter(&mut self, key: Vec<u8>, dtype: DType, shape: Shape, (size, sum): (u64, u32)) {
+        let offset = self.offset;
+        self.entries
+            .insert(key, Entry { dtype, shape, shard: 0, offset, size, crc: crc::mask(sum), slices: Vec::new() });
+        self.offset += size;
     }
 
     /// Completes the checkpoint: first the tensors get their name, then the index that makes them one.
@@ -99,6 +156,13 @@ impl BundleWriter {
         self.data.finish()?;
         write_index(&self.systems, &self.prefix, &Header::ours(1), &self.entries)
     }
+}
+
+fn name_key(name: &str) -> Result<Vec<u8>> {
+    if name.is_empty() || name.starts_with('\0') {
+        return Err(invalid!("No tensor of a checkpoint can be called {name:?}"));
+    }
+    Ok(name.as_bytes().to_vec())
 }
 
 /// Writes the index of a checkpoint.

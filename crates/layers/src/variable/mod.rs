@@ -2,12 +2,14 @@
 
 mod builder;
 mod partitioned;
+mod partitioner;
 mod record;
 mod scope;
 mod slice;
 
 pub use builder::VariableBuilder;
 pub use partitioned::PartitionedVariable;
+pub use partitioner::Partitioner;
 pub use scope::{Reuse, VariableScope};
 pub use slice::SaveSlice;
 

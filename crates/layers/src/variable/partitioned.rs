@@ -4,6 +4,7 @@ use super::{SaveSlice, Variable, VariableBuilder};
 use crate::formula::Formulas;
 use graph::{Output, Scope};
 use status::invalid;
+use tensor::Shape;
 
 /// A variable that is split along one axis into parts called `<name>/part_0`, `<name>/part_1`, … A checkpoint
 /// holds it as one.
@@ -19,6 +20,28 @@ impl PartitionedVariable {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The axis along which it is split.
+    pub fn axis(&self) -> usize {
+        self.axis
+    }
+
+    /// The shape of the whole.
+    pub fn shape(&self) -> Shape {
+        let slice = self.parts.first().and_then(|part| part.slice());
+        slice.map_or(Shape::scalar(), |slice| slice.full_shape.clone())
+    }
+
+    /// The variable of this name that is in the graph, if there is one.
+    pub(super) fn find(scope: &Scope, name: &str) -> Option<PartitionedVariable> {
+        let part = |place| Variable::find(scope, &format!("{name}/part_{place}"));
+        let parts: Vec<Variable> = (0..).map_while(part).collect();
+        let slices: Vec<&SaveSlice> = parts.iter().map_while(|part| part.slice()).collect();
+        let first = slices.first()?;
+        let split = |axis: &usize| first.shape.dims()[*axis] < first.full_shape.dims()[*axis];
+        let axis = (0..first.full_shape.rank()).find(split).unwrap_or(0);
+        Some(PartitionedVariable { scope: scope.clone(), name: name.to_string(), axis, parts })
     }
 
     /// The parts, in order.

@@ -1,9 +1,9 @@
 //! Variables by name: a scope in which the same name means the same variable.
 
-use super::{Kind, Variable};
+use super::{Kind, PartitionedVariable, Partitioner, Variable};
 use crate::Initializer;
 use graph::Scope;
-use status::{Error, invalid};
+use status::{Error, Result, invalid};
 use tensor::{DType, PartialShape, Shape};
 
 /// What asking for a name means.
@@ -27,6 +27,7 @@ pub struct VariableScope {
     kind: Kind,
     dtype: DType,
     initializer: Option<Initializer>,
+    partitioner: Option<Partitioner>,
 }
 
 impl VariableScope {
@@ -39,6 +40,7 @@ impl VariableScope {
             kind: Kind::default(),
             dtype: DType::F32,
             initializer: None,
+            partitioner: None,
         }
     }
 
@@ -68,6 +70,11 @@ impl VariableScope {
         VariableScope { initializer: Some(initializer), ..self.clone() }
     }
 
+    /// The same scope, whose new partitioned variables are split by this rule.
+    pub fn partitioner(&self, partitioner: Partitioner) -> VariableScope {
+        VariableScope { partitioner: Some(partitioner), ..self.clone() }
+    }
+
     /// Where nodes go.
     pub fn scope(&self) -> &Scope {
         &self.scope
@@ -75,12 +82,16 @@ impl VariableScope {
 
     /// The variable called `name`; a new one begins as the scope says, or by Glorot's rule.
     pub fn get(&self, name: &str, shape: impl Into<Shape>) -> Variable {
+        self.get_with(name, shape, self.beginning(), true)
+    }
+
+    /// How a new variable begins if nobody says.
+    fn beginning(&self) -> Initializer {
         let fallback = match self.dtype.is_integer() || self.dtype == DType::BOOL {
             true => Initializer::Zeros,
             false => Initializer::glorot_uniform(),
         };
-        let initializer = self.initializer.clone().unwrap_or(fallback);
-        self.get_with(name, shape, initializer, true)
+        self.initializer.clone().unwrap_or(fallback)
     }
 
     /// The variable called `name`; says how a new one begins and whether optimizers change it.
@@ -96,6 +107,65 @@ impl VariableScope {
         }
         let builder = Variable::build(&place, name).shape(shape).dtype(self.dtype).kind(self.kind);
         builder.initializer(initializer).trainable(trainable).make()
+    }
+
+    /// The variable called `name` in parts, as the scope's partitioner says; begins like those of `get`.
+    pub fn get_partitioned(&self, name: &str, shape: impl Into<Shape>) -> PartitionedVariable {
+        self.get_partitioned_with(name, shape, self.beginning(), true)
+    }
+
+    /// As `get_partitioned`; says how a new one begins and whether optimizers change it.
+    pub fn get_partitioned_with(
+        &self,
+        name: &str,
+        shape: impl Into<Shape>,
+        initializer: Initializer,
+        trainable: bool,
+    ) -> PartitionedVariable {
+        let (path, shape) = (format!("{}{name}", self.path), shape.into());
+        let place = self.scope.reenter(self.path.trim_end_matches('/'));
+        let known = PartitionedVariable::find(&place, &path);
+        let split = self.split(&path, known.as_ref(), &shape);
+        let (axis, count) = split.unwrap_or_else(|error| {
+            self.scope.graph().fail(error);
+            (0, 1)
+        });
+        if let Some(variable) = known {
+            return variable;
+        }
+        let builder = Variable::build(&place, name).shape(shape).dtype(self.dtype).kind(self.kind);
+        builder.initializer(initializer).trainable(trainable).partitioned(axis, count)
+    }
+
+    /// How a variable is split, or why its name cannot be given.
+    fn split(&self, path: &str, known: Option<&PartitionedVariable>, shape: &Shape) -> Result<(usize, usize)> {
+        let parts = self.partitioner.map(|rule| rule.parts(shape, self.dtype)).transpose()?;
+        let Some(known) = known else {
+            return match (self.reuse, parts) {
+                (Reuse::Always, _) => Err(invalid!(
+                    "PartitionedVariable {path} does not exist, or was not created with tf.get_variable(). Did you \
+                     mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
+                )),
+                (_, Some(parts)) => Ok(parts),
+                (_, None) => Err(invalid!("No partitioner says how to split {path}")),
+            };
+        };
+        let (found, dtype) = (known.shape(), known.parts()[0].dtype());
+        let begin = format!("Trying to reuse partitioned variable {path}, but specified");
+        match (known.axis(), known.parts().len()) {
+            _ if self.reuse == Reuse::Never => Err(invalid!(
+                "Partitioned variable with name {path} already exists. Did you mean to set reuse=True or \
+                 reuse=tf.AUTO_REUSE in VarScope?"
+            )),
+            _ if found != *shape => Err(invalid!("{begin} shape {shape} and found shape {found}.")),
+            _ if dtype != self.dtype => Err(invalid!("{begin} dtype {} and found dtype {dtype}.", self.dtype)),
+            (axis, count) if parts.is_some_and(|(_, wanted)| wanted != count) => {
+                let listed = |count| (0..shape.rank()).map(|of| if of == axis { count } else { 1 }).collect::<Vec<_>>();
+                let wanted = listed(parts.map_or(0, |(_, count)| count));
+                Err(invalid!("{begin} partitions {wanted:?} and found partitions {:?}.", listed(count)))
+            }
+            same => Ok(same),
+        }
     }
 
     /// Why a name cannot be given.

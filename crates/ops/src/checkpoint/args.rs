@@ -46,12 +46,11 @@ pub(super) fn named_slices(names: &Tensor, slices: &Tensor) -> Result<Vec<(Strin
 }
 
 /// The slice that a tensor to save is, and the shape of the whole.
-pub(super) fn slice_of(text: &str, tensor: &Tensor) -> Result<(Shape, TensorSlice)> {
+pub(super) fn slice_of(text: &str, found: &Shape) -> Result<(Shape, TensorSlice)> {
     let (shape, slice, part) = parse_shape_and_slice(text)?;
-    if part != *tensor.shape() {
+    if part != *found {
         return Err(invalid!(
-            "Slice in shape_and_slice specification does not match the shape of the tensor to  save: {text}, tensor: {}",
-            tensor.shape()
+            "Slice in shape_and_slice specification does not match the shape of the tensor to  save: {text}, tensor: {found}"
         ));
     }
     Ok((shape, slice))

@@ -5,6 +5,8 @@ mod names;
 mod remap;
 mod restore;
 mod save;
+mod save_v2;
+mod stored;
 mod systems;
 
 use op::Op;

@@ -1,14 +1,16 @@
 //! Restore, RestoreSlice, RestoreV2: values out of files.
 
 use super::args::{file, named_slices, prefix, strings};
+use super::stored::{InMemory, StoredTensor};
 use super::systems;
 use graph::{AttrValue, Output};
 use io::slice::parse_shape_and_slice;
-use io::{Bundle, FileSystems, TensorSlice, TensorSliceReader};
+use io::{Bundle, FileSystems, TensorSliceReader};
 use op::shapes::unknown;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, Value, many};
+use op::{Grad, Inputs, Kernel, Op, Setup, ShapeQuery, Stored, Value, many, stored};
 use status::{Code, Error, Result, invalid, not_found};
-use tensor::{DType, PartialShape, Shape, Tensor};
+use std::sync::Arc;
+use tensor::{DType, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -91,22 +93,23 @@ fn restore_first(systems: &FileSystems, pattern: &str, name: &str, slice: &str, 
 }
 
 fn restore_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let (systems, types) = (systems(setup)?, setup.types("dtypes")?);
-    Ok(many(move |_, mut inputs: Inputs| {
+    let (systems, types, node) = (systems(setup)?, setup.types("dtypes")?, setup.name().to_string());
+    Ok(stored(move |_, mut inputs: Inputs| {
         let prefix = prefix(&inputs.tensor(0)?)?;
         let named = named_slices(&inputs.tensor(1)?, &inputs.tensor(2)?)?;
         if named.len() != types.len() {
             return Err(invalid!("Got {} tensor names, but {} expected dtypes.", named.len(), types.len()));
         }
         let bundle = match Bundle::open(&systems, &prefix) {
-            Ok(bundle) => bundle,
+            Ok(bundle) => Arc::new(bundle),
             Err(error) => return older(&systems, &prefix, &named, &types, error),
         };
         check_types(&bundle, &named, &types)?;
-        let read = |(name, slice): &(String, String)| restore(&bundle, name, slice).map(Value::Tensor);
-        named.iter().map(read).collect()
-    })
-    .heavy())
+        let find = |(name, slice): &(String, String)| {
+            Ok(Arc::new(StoredTensor::find(&bundle, name, slice, &node)?) as Arc<dyn Stored>)
+        };
+        named.iter().map(find).collect()
+    }))
 }
 
 /// The prefix may name a checkpoint of the first format.
@@ -116,12 +119,13 @@ fn older(
     named: &[(String, String)],
     types: &[DType],
     error: Error,
-) -> Result<Outputs> {
+) -> Result<Vec<Arc<dyn Stored>>> {
     if !systems.exists(prefix).unwrap_or(false) {
         return Err(missing(prefix, error));
     }
     let read = |((name, slice), &dtype): (&(String, String), &DType)| {
-        restore_first(systems, prefix, name, slice, dtype).map(Value::Tensor)
+        let tensor = restore_first(systems, prefix, name, slice, dtype)?;
+        Ok(Arc::new(InMemory(tensor)) as Arc<dyn Stored>)
     };
     named.iter().zip(types).map(read).collect()
 }
@@ -144,19 +148,4 @@ fn check_types(bundle: &Bundle, named: &[(String, String)], types: &[DType]) -> 
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(invalid!("{}", wrong.trim_end())) }
-}
-
-fn restore(bundle: &Bundle, name: &str, slice: &str) -> Result<Tensor> {
-    if slice.is_empty() {
-        return bundle.read(name);
-    }
-    let stored: Shape = bundle.entry(name)?.shape.clone();
-    let (shape, slice, _): (Shape, TensorSlice, Shape) = parse_shape_and_slice(slice)?;
-    if shape != stored {
-        return Err(invalid!(
-            "tensor_name = {name}; shape in shape_and_slice spec {shape} does not match the shape stored in \
-             checkpoint: {stored}"
-        ));
-    }
-    bundle.read_slice(name, &slice)
 }

@@ -1,14 +1,14 @@
 //! Save, SaveSlices, SaveV2, MergeV2Checkpoints: values into files.
 
-use super::args::{file, named_slices, prefix, slice_of, strings};
+use super::args::{file, prefix, slice_of, strings};
+use super::save_v2::save_v2_kernel;
 use super::systems;
 use graph::{Node, Output};
+use io::TensorSliceWriter;
 use io::bundle::{MergeOptions, merge_bundles};
-use io::{BundleWriter, TensorSliceWriter};
 use op::shapes::none;
 use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, many};
 use status::{Result, invalid};
-use tensor::Tensor;
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -72,7 +72,7 @@ fn first_format(setup: &Setup<'_>, sliced: bool) -> Result<Kernel> {
             match slice.as_str() {
                 "" => writer.add(name, tensor)?,
                 text => {
-                    let (shape, slice) = slice_of(text, tensor)?;
+                    let (shape, slice) = slice_of(text, tensor.shape())?;
                     writer.add_slice(name, &shape, &slice, tensor)?;
                 }
             }
@@ -93,33 +93,6 @@ fn check_count(names: usize, tensors: usize, fixed: usize) -> Result<()> {
         names + fixed,
         tensors + fixed
     ))
-}
-
-fn save_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let systems = systems(setup)?;
-    Ok(many(move |_, mut inputs: Inputs| {
-        let prefix = prefix(&inputs.tensor(0)?)?;
-        let named = named_slices(&inputs.tensor(1)?, &inputs.tensor(2)?)?;
-        let tensors = inputs.tensors_from(3)?;
-        if named.len() != tensors.len() {
-            return Err(invalid!("Got {} tensor names but {} tensors.", named.len(), tensors.len()));
-        }
-        let mut writer = BundleWriter::create(&systems, &prefix)?;
-        for ((name, slice), tensor) in named.iter().zip(&tensors) {
-            add(&mut writer, name, slice, tensor)?;
-        }
-        writer.finish()?;
-        Ok(Outputs::new())
-    })
-    .heavy())
-}
-
-fn add(writer: &mut BundleWriter, name: &str, slice: &str, tensor: &Tensor) -> Result<()> {
-    if slice.is_empty() {
-        return writer.add(name, tensor);
-    }
-    let (shape, slice) = slice_of(slice, tensor)?;
-    writer.add_slice(name, &shape, &slice, tensor)
 }
 
 fn merge_kernel(setup: &Setup<'_>) -> Result<Kernel> {

@@ -3,7 +3,7 @@
 use crate::string::summary::summary;
 use graph::{Node, Output};
 use op::shapes::{none, unchanged};
-use op::{Grad, Grads, Kernel, Op, Setup, Value, many, outputs};
+use op::{Grad, Grads, Kernel, Op, Setup, many, outputs};
 use status::{Result, invalid, unavailable};
 use std::io::Write;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -78,11 +78,7 @@ fn print_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             let shown = shown(&inputs.tensors_from(1)?, most)?.concat();
             say("stderr", &format!("{message}{shown}"));
         }
-        let input = match input {
-            Value::Ref(variable) => Value::Tensor(variable.read()?),
-            tensor => tensor,
-        };
-        Ok(outputs![input])
+        Ok(outputs![input.read()?])
     }))
 }
 

@@ -32,11 +32,7 @@ impl Started {
     /// Its outputs, or why there are none; that it waits is an error too.
     pub fn tensors(&self) -> Result<Vec<Tensor>> {
         let outputs = self.0.try_recv().map_err(|_| internal!("it waits"))??;
-        let tensor = |value| match value {
-            Value::Tensor(tensor) => Ok(tensor),
-            Value::Ref(variable) => variable.read(),
-        };
-        outputs.into_iter().map(tensor).collect()
+        outputs.into_iter().map(Value::read).collect()
     }
 }
 
@@ -100,8 +96,7 @@ impl Evaluation {
         self.run(output.node())?;
         let found = self.done.borrow().get(&output.node().id()).and_then(|all| all.get(output.index()).cloned());
         match found {
-            Some(Value::Tensor(tensor)) => Ok(tensor),
-            Some(Value::Ref(variable)) => variable.read(),
+            Some(value) => value.read(),
             None => Err(internal!("{} has no output {}", output.node().name(), output.index())),
         }
     }
@@ -147,6 +142,7 @@ impl Evaluation {
             Run::Unary(run) => inputs.tensor(0).and_then(|a| run(&ctx, a)).map(one),
             Run::Binary(run) => inputs.tensor(0).and_then(|a| run(&ctx, a, inputs.tensor(1)?)).map(one),
             Run::Many(run) => run(&ctx, inputs),
+            Run::Stored(run) => run(&ctx, inputs).map(|found| found.into_iter().map(Value::Stored).collect()),
             Run::Flow(_) => inputs.take(0).map(|value| std::iter::once(value).collect()),
         };
         done(result);

@@ -7,6 +7,7 @@ mod file_writer;
 mod losses;
 mod meta_graph;
 mod monitored;
+mod partitioners;
 mod recovery;
 mod saver;
 mod schedules;

@@ -1,0 +1,107 @@
+"""A partitioned variable of 1 GB goes from TensorFlow's servers to ours and back by checkpoints, each time into another
+number of parts: seconds, the peak memory of each task in MB, and whether every value arrived.
+
+    FLOWGRID_BIN=target/release/flowgrid python large_variables.py [megabytes]
+"""
+import os
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tensorflow as tf
+
+import serving
+
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+WIDTH = 1024  # int32 in a row
+SIZE = {"ps": 2, "worker": 1}
+
+
+def forget_peak(process):
+    with open(f"/proc/{process.pid}/clear_refs", "w") as refs:
+        refs.write("5")
+
+
+def peak(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+
+
+def rows_of(begin, count):
+    """Rows of a table in which no two numbers are equal."""
+    return tf.reshape(tf.range(begin * WIDTH, (begin + count) * WIDTH), [count, WIDTH])
+
+
+def build(rows, parts):
+    """A variable whose parts lie on two ps in turn; a Saver; for each part, whether it is what it should be."""
+    def initial(shape, dtype=None, partition_info=None):
+        return rows_of(partition_info.var_offset[0], shape[0])
+
+    places = iter(range(parts))
+    with tf1.device(lambda op: f"/job:ps/task:{next(places) % 2}" if op.type == "VariableV2" else ""):
+        variable = tf1.get_variable("table", [rows, WIDTH], tf.int32, initializer=initial, use_resource=False,
+                                    partitioner=tf1.fixed_size_partitioner(parts))
+    checks = []
+    for part in variable:
+        info = part._get_save_slice_info()
+        with tf1.colocate_with(part):
+            # In blocks, so that the check itself needs little memory.
+            block = min(4096, info.var_shape[0])
+            starts = tf.range(0, info.var_shape[0], block)
+            same = tf.map_fn(lambda start, part=part, offset=info.var_offset[0], block=block: tf.reduce_all(tf.equal(
+                part[start:start + block], rows_of_slice(offset + start, tf.minimum(block, part.shape[0] - start)))),
+                             starts, tf.bool, parallel_iterations=1)
+            checks.append(tf.reduce_all(same))
+    return tf1.train.Saver(), variable, checks
+
+
+def rows_of_slice(begin, count):
+    return tf.reshape(tf.range(begin * WIDTH, (begin + count) * WIDTH), [count, WIDTH])
+
+
+def told(what, kind, seconds, processes):
+    peaks = ", ".join(f"{peak(process):.0f}" for process in processes)
+    print(f"{kind} {what}: {seconds:.1f} s, peak MB of ps 0, ps 1, worker: {peaks}", flush=True)
+
+
+def write(kind, prefix, rows, parts):
+    with serving.cluster(kind, SIZE) as targets, tf.Graph().as_default():
+        saver, _, _ = build(rows, parts)
+        with tf1.Session(targets["worker"][0]) as session:
+            session.run(tf1.global_variables_initializer())
+            for process in targets.processes:
+                forget_peak(process)
+            start = time.perf_counter()
+            prefix = saver.save(session, prefix, write_meta_graph=False)
+            told(f"saves {parts} parts", kind, time.perf_counter() - start, targets.processes)
+            return prefix
+
+
+def read(kind, prefix, rows, parts):
+    with serving.cluster(kind, SIZE) as targets, tf.Graph().as_default():
+        saver, _, checks = build(rows, parts)
+        with tf1.Session(targets["worker"][0]) as session:
+            start = time.perf_counter()
+            saver.restore(session, prefix)
+            told(f"restores {parts} parts", kind, time.perf_counter() - start, targets.processes)
+            right = [session.run(check) for check in checks]
+            if not all(right):
+                raise SystemExit(f"{kind}: parts {right} are not what was saved")
+
+
+def main(megabytes):
+    rows = megabytes * (1 << 20) // (4 * WIDTH)
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = write("tensorflow", os.path.join(folder, "theirs"), rows, 4)
+        read("flowgrid", theirs, rows, 3)
+        for file in os.listdir(folder):
+            os.remove(os.path.join(folder, file))
+        ours = write("flowgrid", os.path.join(folder, "ours"), rows, 3)
+        read("tensorflow", ours, rows, 4)
+        read("flowgrid", ours, rows, 2)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1024)

@@ -1,0 +1,150 @@
+//! RecvTensor for a reader who takes the content piece by piece: what he has not asked for stays with the other task,
+//! but for the window of the connection.
+
+use crate::client::link::{Line, Link};
+use crate::client::transfer::{ask, check_end};
+use crate::client::worker::acknowledge;
+use crate::wire::pieces::{Content, FROM, Large, Start, start};
+use crate::wire::transfer::Incoming;
+use bytes::{Bytes, BytesMut};
+use cluster::{Arriving, Future, RecvTensor, Stream};
+use http_body_util::BodyExt;
+use status::Result;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tensor::{DType, Shape};
+use tonic::body::Body;
+
+const METHOD: &str = "RecvTensor";
+/// Frames below this size are put together.
+const SMALL: usize = 256 << 10;
+/// About so long are pieces that were put together.
+const PIECE: usize = 1 << 20;
+
+/// Asks for a tensor and waits for its beginning.
+pub(crate) async fn open_tensor(link: Arc<Link>, id: i64, call: RecvTensor) -> Result<Arriving> {
+    let line = link.line()?;
+    let (raw, body) = link.wait(&line, METHOD, ask(&line, id, call)).await?;
+    let mut answer = Answer { link, line, body, id };
+    let mut head = BytesMut::new();
+    loop {
+        match start(&head, raw, FROM) {
+            Start::Large(large) => return answer.into_pieces(large, head.freeze()),
+            Start::Ordinary => break,
+            Start::Unknown => {}
+        }
+        match answer.frame().await? {
+            Some(bytes) => head.extend_from_slice(&bytes),
+            None => return whole(answer, raw, &head, true).await,
+        }
+    }
+    whole(answer, raw, &head, false).await
+}
+
+/// The rest of an answer that has no pieces. `ended` says that all of it is here.
+async fn whole(mut answer: Answer, raw: Option<usize>, head: &[u8], ended: bool) -> Result<Arriving> {
+    let mut incoming = Incoming::new(raw)?;
+    incoming.push(head)?;
+    if !ended {
+        while let Some(bytes) = answer.frame().await? {
+            incoming.push(&bytes)?;
+        }
+    }
+    let received = incoming.finish()?;
+    if received.require_ack {
+        acknowledge(&answer.link, answer.id).await;
+    }
+    Ok(Arriving::Whole(received.tensor, received.is_dead))
+}
+
+/// An answer under way.
+struct Answer {
+    link: Arc<Link>,
+    line: Arc<Line>,
+    body: Body,
+    id: i64,
+}
+
+impl Answer {
+    /// The next bytes; none when the other task said that this was all.
+    async fn frame(&mut self) -> Result<Option<Bytes>> {
+        let body = &mut self.body;
+        let next = async {
+            let mut trailers = None;
+            while let Some(frame) = body.frame().await {
+                match frame?.into_data() {
+                    Ok(data) => return Ok(Some(data)),
+                    Err(frame) => trailers = frame.into_trailers().ok(),
+                }
+            }
+            check_end(trailers.as_ref()).map(|()| None)
+        };
+        self.link.wait(&self.line, METHOD, next).await
+    }
+
+    fn into_pieces(self, large: Large, mut bytes: Bytes) -> Result<Arriving> {
+        let Large { dtype, shape, require_ack, mut content, head } = large;
+        let mut ready = VecDeque::new();
+        content.push(bytes.split_off(head), &mut ready)?;
+        Ok(Arriving::Pieces(Box::new(Coming { answer: self, dtype, shape, require_ack, content, ready })))
+    }
+}
+
+/// A tensor whose content is coming.
+struct Coming {
+    answer: Answer,
+    dtype: DType,
+    shape: Shape,
+    require_ack: bool,
+    content: Content,
+    /// Content that is here.
+    ready: VecDeque<Bytes>,
+}
+
+impl Coming {
+    /// The next bytes of the content, however many came at once.
+    async fn some(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            if let Some(bytes) = self.ready.pop_front() {
+                return Ok(Some(bytes));
+            }
+            match self.answer.frame().await? {
+                Some(bytes) => self.content.push(bytes, &mut self.ready)?,
+                None => return self.content.finish().map(|()| None),
+            }
+        }
+    }
+
+    async fn piece(&mut self) -> Result<Option<Bytes>> {
+        let Some(first) = self.some().await? else {
+            if std::mem::take(&mut self.require_ack) {
+                acknowledge(&self.answer.link, self.answer.id).await;
+            }
+            return Ok(None);
+        };
+        if first.len() >= SMALL {
+            return Ok(Some(first));
+        }
+        let mut piece = BytesMut::with_capacity(PIECE);
+        piece.extend_from_slice(&first);
+        while piece.len() < PIECE - SMALL && !(self.ready.is_empty() && self.content.is_complete()) {
+            let Some(bytes) = self.some().await? else { break };
+            piece.extend_from_slice(&bytes);
+        }
+        Ok(Some(piece.freeze()))
+    }
+}
+
+impl Stream for Coming {
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn next(&mut self) -> Future<'_, Option<Bytes>> {
+        Box::pin(self.piece())
+    }
+}

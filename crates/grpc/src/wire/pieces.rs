@@ -1,0 +1,162 @@
+//! The answers of RecvTensor whose content nobody holds whole: cut out of the bytes that come, put between those that go.
+
+use super::transfer::{Found, MAX_HEAD, MAX_MESSAGE, PREFIX, broken, find_content, head, message, prefix, too_large};
+use bytes::{Buf, BufMut, Bytes};
+use prost::Message;
+use proto::tensorflow as pb;
+use status::Result;
+use std::collections::VecDeque;
+use tensor::wire::{decode_shape, encode_shape};
+use tensor::{DType, Shape};
+
+/// Contents below this size are not worth it.
+pub(crate) const FROM: usize = 1 << 20;
+
+/// The beginning of an answer.
+pub(crate) enum Start {
+    /// Not enough of it is here.
+    Unknown,
+    /// It has no large content: it is to be read as a whole.
+    Ordinary,
+    /// A tensor whose content begins where the bytes end that were shown.
+    Large(Large),
+}
+
+/// A tensor whose content follows.
+pub(crate) struct Large {
+    pub dtype: DType,
+    pub shape: Shape,
+    /// The other task keeps the tensor until it hears that it arrived.
+    pub require_ack: bool,
+    pub content: Content,
+    /// How many of the bytes that were shown belong to the head.
+    pub head: usize,
+}
+
+/// Looks at the first bytes of an answer. `raw` is the size of the content that follows the first message, if it does;
+/// contents count from `from` bytes on.
+pub(crate) fn start(bytes: &[u8], raw: Option<usize>, from: usize) -> Start {
+    let Some(length) = bytes.get(1..PREFIX).and_then(|length| Some(u32::from_be_bytes(length.try_into().ok()?))) else {
+        return Start::Unknown;
+    };
+    let end = PREFIX + length as usize;
+    let found = match raw {
+        Some(size) if bytes.len() >= end => large_raw(&bytes[PREFIX..end], size),
+        Some(_) if end > MAX_HEAD => None,
+        Some(_) => return Start::Unknown,
+        None => match find_content(&bytes[PREFIX..]) {
+            Some(found) => large(&bytes[PREFIX..], &found, length as usize),
+            None if bytes.len() < end.min(MAX_HEAD) => return Start::Unknown,
+            None => None,
+        },
+    };
+    found.filter(|large| bytes[0] == 0 && large.content.left >= from).map_or(Start::Ordinary, Start::Large)
+}
+
+/// An answer with its content inside.
+fn large(message: &[u8], found: &Found, length: usize) -> Option<Large> {
+    let answer = pb::RecvTensorResponse::decode(&message[..found.tag]).ok()?;
+    let proto = pb::TensorProto::decode(&message[found.tensor..found.content_tag]).ok()?;
+    let tail = length.checked_sub(found.start.checked_add(found.len)?)?;
+    let content = Content { left: found.len, tail, raw: None };
+    described(&answer, proto, content, PREFIX + found.start)
+}
+
+/// An answer with its content after it.
+fn large_raw(message: &[u8], size: usize) -> Option<Large> {
+    let mut answer = pb::RecvTensorResponse::decode(message).ok()?;
+    let proto = answer.tensor.take()?;
+    let content = Content { left: size, tail: 0, raw: Some((Vec::new(), 0)) };
+    described(&answer, proto, content, PREFIX + message.len())
+}
+
+fn described(answer: &pb::RecvTensorResponse, proto: pb::TensorProto, content: Content, head: usize) -> Option<Large> {
+    let dtype = DType::from_number(proto.dtype).base();
+    // Bytes of truth values are looked at, and a dead tensor is not.
+    if !dtype.is_plain() || dtype == DType::BOOL || answer.is_dead {
+        return None;
+    }
+    let shape = decode_shape(proto.tensor_shape.as_ref()).ok()?;
+    let size = shape.checked_elements().ok()?.checked_mul(dtype.size())?;
+    (size == content.left).then_some(Large { dtype, shape, require_ack: answer.require_ack, content, head })
+}
+
+/// What is still to come of a content.
+pub(crate) struct Content {
+    left: usize,
+    /// Bytes after the content that belong to its message.
+    tail: usize,
+    /// The prefix of the present raw message as far as it is here, and what is still to come of the message.
+    raw: Option<(Vec<u8>, usize)>,
+}
+
+impl Content {
+    /// Takes the next bytes of the answer; adds what they hold of the content.
+    pub fn push(&mut self, mut bytes: Bytes, content: &mut VecDeque<Bytes>) -> Result<()> {
+        while !bytes.is_empty() {
+            let most = match &mut self.raw {
+                Some((prefix, left)) if *left == 0 => {
+                    let missing = (PREFIX - prefix.len()).min(bytes.len());
+                    prefix.extend_from_slice(&bytes.split_to(missing));
+                    if let [_, a, b, c, d] = prefix[..] {
+                        *left = u32::from_be_bytes([a, b, c, d]) as usize;
+                        prefix.clear();
+                    }
+                    continue;
+                }
+                Some((_, left)) => (*left).min(self.left),
+                None => self.left,
+            };
+            if most == 0 {
+                self.tail = self.tail.checked_sub(bytes.len()).ok_or_else(|| broken("more than one message came"))?;
+                return Ok(());
+            }
+            let piece = bytes.split_to(most.min(bytes.remaining()));
+            self.left -= piece.len();
+            if let Some((_, left)) = &mut self.raw {
+                *left -= piece.len();
+            }
+            content.push_back(piece);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing of the content is still to come.
+    pub fn is_complete(&self) -> bool {
+        self.left == 0
+    }
+
+    /// All bytes are here.
+    pub fn finish(&self) -> Result<()> {
+        if self.left > 0 || self.tail > 0 { Err(broken("it ended early")) } else { Ok(()) }
+    }
+}
+
+/// The beginning of an answer whose content follows in pieces.
+pub(crate) struct Outgoing {
+    pub first: Bytes,
+    /// Bytes of raw content that follow, if the content is raw: then each piece is a message of its own.
+    pub raw: Option<usize>,
+}
+
+/// Encodes the beginning of an answer. `raw_allowed` says that the asking task understands raw content.
+pub(crate) fn encode(dtype: DType, shape: &Shape, sent_micros: i64, raw_allowed: bool) -> Result<Outgoing> {
+    let size = shape.checked_elements()?.checked_mul(dtype.size()).ok_or_else(|| too_large(usize::MAX))?;
+    let mut answer = pb::RecvTensorResponse { send_start_micros: sent_micros, ..Default::default() };
+    let skeleton = pb::TensorProto {
+        dtype: dtype.number(),
+        tensor_shape: Some(encode_shape(shape)),
+        ..pb::TensorProto::default()
+    };
+    let head = head(&answer, &skeleton.encode_to_vec(), size)?;
+    if head.len() + size <= MAX_MESSAGE {
+        let mut first = prefix(head.len() + size)?;
+        first.put_slice(&head);
+        return Ok(Outgoing { first: first.freeze(), raw: None });
+    }
+    if !raw_allowed {
+        return Err(too_large(size));
+    }
+    answer.tensor = Some(skeleton);
+    Ok(Outgoing { first: message(&answer.encode_to_vec())?, raw: Some(size) })
+}
