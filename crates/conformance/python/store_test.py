@@ -8,6 +8,7 @@ import os
 import subprocess
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import tensorflow as tf
@@ -289,6 +290,22 @@ class Failures(OnS3):
                         session.run(tf.io.read_file(f"{self.url}/file"))
                     with self.assertRaises(tf.errors.UnavailableError):
                         session.run(tf.io.write_file(f"{self.url}/large", tf.fill([], "x" * (9 << 20))))
+                    self.assertEqual(session.run(tf.constant(1) + 1), 2)
+
+    def test_store_is_lost_midway(self):
+        """A checkpoint whose store dies while it is written is an error, too."""
+        with stores.s3() as store:
+            store.client.create_bucket(Bucket=BUCKET)
+            with serving.cluster("flowgrid", {"worker": 1}, environment=store.environment()) as targets:
+                save = tf.raw_ops.SaveV2(prefix=f"{self.url}/model", tensor_names=["v"], shape_and_slices=[""],
+                                         tensors=[tf.fill([64 << 20], 1.0)])
+                with tf1.Session(targets["worker"][0]) as session, ThreadPoolExecutor(1) as thread:
+                    saved = thread.submit(session.run, save)
+                    while "Uploads" not in store.client.list_multipart_uploads(Bucket=BUCKET):
+                        self.assertFalse(saved.done(), "256 MiB went out before they could be seen")
+                    store.kill()
+                    with self.assertRaises(tf.errors.UnavailableError):
+                        saved.result()
                     self.assertEqual(session.run(tf.constant(1) + 1), 2)
 
     def test_secrets_are_not_logged(self):
