@@ -1,4 +1,4 @@
-//! A Python with real TensorFlow, kept outside the checkout.
+//! A Python with real TensorFlow and a server that speaks as S3 does, kept outside the checkout.
 
 use crate::run;
 use anyhow::{Context, Result, bail};
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The packages tests need, pinned.
-const PACKAGES: &[&str] = &["tensorflow-cpu==2.21.0", "tensorboard==2.21.0"];
+const PACKAGES: &[&str] = &["tensorflow-cpu==2.21.0", "tensorboard==2.21.0", "moto[server]==5.2.1"];
 
 /// The interpreter of an environment that has them; made at its first use.
 pub fn interpreter() -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("FLOWGRID_PYTHON") {
         return Ok(given.into());
     }
-    let folder = cache()?.join("python-tf-2.21.0-tb-2.21.0");
+    let folder = cache()?.join("python-tf-2.21.0-tb-2.21.0-moto-5.2.1");
     let python = folder.join("bin/python");
     let done = folder.join("complete");
     if !done.exists() {
@@ -23,7 +23,7 @@ pub fn interpreter() -> Result<PathBuf> {
         run(Command::new(&python)
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
             .args(PACKAGES))
-        .context("real TensorFlow and TensorBoard are needed by the tests and could not be installed")?;
+        .context("real TensorFlow, TensorBoard and moto are needed by the tests and could not be installed")?;
         std::fs::write(&done, "")?;
     }
     Ok(python)

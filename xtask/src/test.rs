@@ -4,15 +4,20 @@ use crate::{python, root};
 use anyhow::Result;
 use std::process::Command;
 
+/// What tests need besides what is built by default: stores that speak HTTP, which share all they are built on.
+const FEATURES: &str = "s3,gs,az";
+
 /// Runs everything, or only Rust tests whose name contains the filter.
 pub fn run(filter: &[&str]) -> Result<()> {
     let interpreter = python::interpreter()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Everything at once, the program too: tests start it as users would.
-    crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--workspace", "--all-targets"]))?;
+    // Everything at once, the program too: tests start it as users would. With the same features in all calls, so that
+    // nothing is built twice.
+    let build = ["build", "--workspace", "--all-targets", "--features", FEATURES];
+    crate::run(Command::new(&cargo).current_dir(root()).args(build))?;
     let program = target().join("debug/flowgrid");
     let mut tests = Command::new(&cargo);
-    tests.current_dir(root()).args(["test", "--workspace", "--no-fail-fast"]).args(filter);
+    tests.current_dir(root()).args(["test", "--workspace", "--no-fail-fast", "--features", FEATURES]).args(filter);
     tests.env("FLOWGRID_PYTHON", &interpreter).env("FLOWGRID_BIN", &program);
     crate::run(&mut tests)?;
     if !filter.is_empty() {

@@ -1,13 +1,14 @@
 //! `flowgrid inspect`: what is in a file, as tables.
 
+use crate::files;
 use crate::run::read_graph;
 use crate::table::{print, shortened};
 use anyhow::{Context, Result};
 use flowgrid::{AttrValue, GraphDef};
 use io::event::SummaryData;
+use io::fs::path::{basename, join};
 use io::{Bundle, EventReader, EventWhat, FileSystems, MetaGraph, SavedModel};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 /// Flags of `flowgrid inspect`.
 #[derive(clap::Args)]
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
     anything else is a GraphDef.")]
 pub struct Args {
     /// A graph, a saved model (or its folder), a checkpoint (its prefix or index), or an event file.
-    path: PathBuf,
+    path: String,
 
     /// Of a graph: every node, not only how many there are of each op.
     #[arg(long)]
@@ -30,16 +31,16 @@ pub struct Args {
 
 /// Finds out what it is and shows it.
 pub fn run(args: Args) -> Result<()> {
-    let path = &args.path;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if path.join("saved_model.pb").exists() || name == "saved_model.pb" {
-        return show_model(&SavedModel::open(&FileSystems::local(), &path.to_string_lossy())?);
+    let (path, systems) = (args.path.as_str(), files::systems());
+    let name = basename(path);
+    if name == "saved_model.pb" || systems.exists(&join(path, "saved_model.pb")).unwrap_or(false) {
+        return show_model(&SavedModel::open(&systems, path)?);
     }
     if name.contains("tfevents") {
-        return show_events(path);
+        return show_events(&systems, path);
     }
-    if name.ends_with(".index") || PathBuf::from(format!("{}.index", path.display())).exists() {
-        return show_checkpoint(path);
+    if name.ends_with(".index") || systems.exists(&format!("{path}.index"))? {
+        return show_checkpoint(&systems, path);
     }
     show_graph(&read_graph(path)?, args.nodes);
     Ok(())
@@ -105,8 +106,8 @@ fn show_meta_graph(graph: &MetaGraph) -> Result<()> {
     Ok(())
 }
 
-fn show_checkpoint(path: &Path) -> Result<()> {
-    let bundle = Bundle::open(&FileSystems::local(), &path.to_string_lossy())?;
+fn show_checkpoint(systems: &FileSystems, path: &str) -> Result<()> {
+    let bundle = Bundle::open(systems, path)?;
     let total: u64 = bundle.entries().values().map(|entry| entry.size).sum();
     println!("{} tensors, {total} bytes, {} files\n", bundle.entries().len(), bundle.shards());
     let row = |(name, entry): (&String, &io::bundle::Entry)| {
@@ -122,10 +123,10 @@ fn show_checkpoint(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn show_events(path: &Path) -> Result<()> {
+fn show_events(systems: &FileSystems, path: &str) -> Result<()> {
     let mut rows = Vec::new();
-    for event in EventReader::open(&FileSystems::local(), &path.to_string_lossy())? {
-        let event = event.with_context(|| format!("reading {}", path.display()))?;
+    for event in EventReader::open(systems, path)? {
+        let event = event.with_context(|| format!("reading {path}"))?;
         let time = format!("{:.3}", event.wall_time);
         let mut add = |tag: &str, what: &str, value: String| {
             rows.push(vec![time.clone(), event.step.to_string(), tag.to_string(), what.to_string(), value]);

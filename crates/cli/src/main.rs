@@ -3,6 +3,7 @@
 
 mod cluster_args;
 mod demo;
+mod files;
 mod inspect;
 mod local;
 mod npy;

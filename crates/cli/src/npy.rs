@@ -3,7 +3,6 @@
 use anyhow::{Context, Result, bail};
 use flowgrid::prelude::*;
 use serde_json::Value;
-use std::path::Path;
 
 /// A tensor of this type from numbers, texts, or lists of lists of them.
 pub fn from_json(value: &Value, dtype: DType) -> Result<Tensor> {
@@ -74,9 +73,9 @@ fn numbers(leaves: &[&Value], dims: Vec<usize>, dtype: DType) -> Result<Tensor> 
 }
 
 /// An array that NumPy saved, little-endian and in C order.
-pub fn read(path: &Path) -> Result<Tensor> {
-    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-    parse(&bytes).with_context(|| format!("{} is no array of NumPy", path.display()))
+pub fn read(path: &str) -> Result<Tensor> {
+    let bytes = crate::files::read(path)?;
+    parse(&bytes).with_context(|| format!("{path} is no array of NumPy"))
 }
 
 fn parse(bytes: &[u8]) -> Result<Tensor> {

@@ -1,10 +1,9 @@
 //! `flowgrid run`: a graph from a file, run once.
 
-use crate::npy;
+use crate::{files, npy};
 use anyhow::{Context, Result, bail};
 use flowgrid::prelude::*;
-use flowgrid::{AttrValue, Feeds, GraphDef, ImportOptions};
-use std::path::PathBuf;
+use flowgrid::{AttrValue, Feeds, Given, GraphDef, ImportOptions};
 
 /// Flags of `flowgrid run`.
 #[derive(clap::Args)]
@@ -16,7 +15,7 @@ use std::path::PathBuf;
     says. @file.npy reads an array that NumPy saved.")]
 pub struct Args {
     /// A GraphDef, binary.
-    graph: PathBuf,
+    graph: String,
 
     /// A value for a tensor: name=value or name=@file.npy.
     #[arg(long, value_name = "NAME=VALUE")]
@@ -39,14 +38,15 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let def = read_graph(&args.graph)?;
     let graph = Graph::new();
-    graph.import(&def, &ImportOptions::default()).with_context(|| format!("reading {}", args.graph.display()))?;
+    graph.import(&def, &ImportOptions::default()).with_context(|| format!("reading {}", args.graph))?;
     let mut feeds = Feeds::new();
     for feed in &args.feed {
         let (name, value) = feed.split_once('=').with_context(|| format!("--feed {feed}: expected NAME=VALUE"))?;
         let value = read_value(&graph, name, value).with_context(|| format!("--feed {feed}"))?;
         feeds = feeds.with_name(name, value);
     }
-    let session = Session::with_config(&args.target, &graph, SessionConfig::default())?;
+    let config = SessionConfig { given: Given::of(files::systems()), ..SessionConfig::default() };
+    let session = Session::with_config(&args.target, &graph, config)?;
     for node in &args.op {
         session.execute(node.as_str(), feeds.clone())?;
     }
@@ -64,9 +64,8 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// A graph from a file.
-pub fn read_graph(path: &PathBuf) -> Result<GraphDef> {
-    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-    flowgrid::wire::read_graph(bytes).with_context(|| format!("{} is no GraphDef", path.display()))
+pub fn read_graph(path: &str) -> Result<GraphDef> {
+    flowgrid::wire::read_graph(files::read(path)?).with_context(|| format!("{path} is no GraphDef"))
 }
 
 /// A value of the type that the graph says the tensor has.
@@ -81,7 +80,7 @@ fn read_value(graph: &Graph, name: &str, text: &str) -> Result<Tensor> {
         _ => found.output(index).dtype(),
     };
     match text.strip_prefix('@') {
-        Some(path) => npy::read(path.as_ref()),
+        Some(path) => npy::read(path),
         None => {
             let json: serde_json::Value = serde_json::from_str(text)
                 .or_else(|error| if dtype == DType::STRING { Ok(text.into()) } else { Err(error) })?;

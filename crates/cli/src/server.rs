@@ -1,9 +1,9 @@
 //! `flowgrid server`: one task of a cluster.
 
 use crate::cluster_args::ClusterArgs;
-use crate::stop;
+use crate::{files, stop};
 use anyhow::Result;
-use session::{Server, ServerOptions, SyncPolicy};
+use session::{Given, Server, ServerOptions, SyncPolicy};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -61,6 +61,7 @@ pub fn run(args: Args) -> Result<()> {
         journal: args.journal,
         patience: Duration::from_secs_f64(args.peer_timeout),
         sync_policy: args.sync_policy,
+        given: Given::of(files::systems()),
         ..ServerOptions::new(cluster, task.clone())
     })?;
     println!("{task} ready at {}", server.target());

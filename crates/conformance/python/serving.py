@@ -38,7 +38,7 @@ def command(kind, cluster, job, task, flags=()):
 
 
 def wait_ready(process, seconds=120):
-    """Waits for the one line a server prints when it listens."""
+    """Waits for the one line a server prints when it listens; gives it."""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         if not selector.select(seconds):
@@ -46,6 +46,7 @@ def wait_ready(process, seconds=120):
     line = process.stdout.readline()
     if "ready" not in line:
         raise RuntimeError(f"{process.args} ended instead of getting ready: {line!r}")
+    return line
 
 
 class Targets(dict):
@@ -98,9 +99,9 @@ def tasks(kind, size, flags=None):
 
 
 @contextlib.contextmanager
-def cluster(kinds, size, flags=()):
+def cluster(kinds, size, flags=(), environment=None, log=None):
     """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields its Targets. Servers of ours get
-    these flags."""
+    these flags, all servers the environment, and their standard error goes to the log."""
     ports = iter(free_ports(sum(size.values())))
     spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in size.items()}
     running = []
@@ -109,7 +110,7 @@ def cluster(kinds, size, flags=()):
             for task in range(len(hosts)):
                 kind = kinds if isinstance(kinds, str) else kinds[job, task]
                 running.append(subprocess.Popen(command(kind, spec, job, task, flags), stdout=subprocess.PIPE,
-                                                stdin=subprocess.DEVNULL, text=True))
+                                                stdin=subprocess.DEVNULL, stderr=log, env=environment, text=True))
         for process in running:
             wait_ready(process)
         targets = Targets({job: [f"grpc://{host}" for host in hosts] for job, hosts in spec.items()})

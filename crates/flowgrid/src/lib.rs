@@ -63,14 +63,16 @@ pub use gradient::GradientOptions;
 pub use graph::{
     AttrValue, DeviceSpec, FunctionDef, Graph, GraphDef, ImportOptions, Node, NodeDef, OpBuilder, Output, Scope,
 };
+pub use io::FileSystems;
 pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
 pub use ops;
 pub use session::{
-    Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, LocalCluster, PartialRun,
+    Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, Given, LocalCluster, PartialRun,
     RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, SyncPolicy, Task, TfConfig, chrome_trace,
     cluster_from_text, feeds, tf_config,
 };
 pub use status::{Code, Error, Result};
+pub use store;
 pub use tensor::{DType, PartialShape, Shape, Tensor};
 pub use train::{self, ExponentialMovingAverage, FileWriter, Gradient, Optimizer, Slices, gradients, gradients_with};
 

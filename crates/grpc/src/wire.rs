@@ -101,6 +101,7 @@ pub(crate) fn session_config(config: pb::ConfigProto, target: String) -> Result<
         target,
         cluster: config.cluster_def.filter(|def| !def.job.is_empty()).map(cluster_spec).transpose()?,
         no_rewriting: rewrite.disable_meta_optimizer && level < 0,
+        given: Default::default(),
     })
 }
 

@@ -4,6 +4,7 @@
 mod cancel;
 mod ctx;
 mod function;
+mod given;
 mod grad;
 mod home;
 mod keeper;
@@ -20,6 +21,7 @@ mod variable;
 pub use cancel::{Cancel, CancelToken};
 pub use ctx::{Ctx, StepEnv};
 pub use function::{Callable, Functions};
+pub use given::Given;
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};
 pub use keeper::{Keeper, VariableKey};

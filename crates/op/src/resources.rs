@@ -1,6 +1,6 @@
 //! Named state of a device: variables, queues, tables, by container, type and name.
 
-use crate::{Keeper, Variable, VariableKey};
+use crate::{Given, Keeper, Variable, VariableKey};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use status::{Error, Result, already_exists, not_found};
@@ -14,6 +14,7 @@ pub struct Resources {
     found: RwLock<FxHashMap<String, Container>>,
     unique: AtomicU64,
     keeper: OnceLock<Arc<dyn Keeper>>,
+    given: Given,
 }
 
 type Container = FxHashMap<TypeId, Names>;
@@ -22,7 +23,13 @@ type Names = FxHashMap<String, Arc<dyn Any + Send + Sync>>;
 impl Resources {
     /// No resources yet; a container without a name is `default_container`.
     pub fn new(default_container: &str) -> Resources {
+        Resources::with_given(default_container, Given::default())
+    }
+
+    /// No resources yet but what the process gives all its devices.
+    pub fn with_given(default_container: &str, given: Given) -> Resources {
         Resources {
+            given,
             default_container: default_container.to_string(),
             found: RwLock::default(),
             unique: AtomicU64::new(0),
@@ -58,6 +65,11 @@ impl Resources {
     /// Why changes of variables cannot be kept, if they should be and cannot.
     pub fn keeping_failed(&self) -> Option<Error> {
         self.keeper.get()?.failure()
+    }
+
+    /// What the process gave all its devices.
+    pub fn given(&self) -> &Given {
+        &self.given
     }
 
     /// The container that `name` means: itself, or the default if it is empty.

@@ -20,7 +20,7 @@ pub use feeds::Feeds;
 pub use fetches::{FetchAs, Fetches};
 pub use grpc::run_metadata_message;
 pub use local_cluster::LocalCluster;
-pub use op::SyncPolicy;
+pub use op::{Given, SyncPolicy};
 pub use partial::PartialRun;
 pub use server::{Server, ServerOptions};
 pub use session::Session;

@@ -39,6 +39,7 @@ impl Link {
             peers: Arc::new(NoPeers),
             differentiate: Some(differentiate()),
             sync_policy: Default::default(),
+            given: config.given.clone(),
         })))
     }
 

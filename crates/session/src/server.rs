@@ -2,7 +2,7 @@
 
 use cluster::{ClusterSpec, Master, Task, Worker, WorkerOptions};
 use grpc::{GrpcPeers, Serving};
-use op::{Keeper, SyncPolicy};
+use op::{Given, Keeper, SyncPolicy};
 use ops::state::journal::JournalKeeper;
 use status::{Result, internal, invalid, unavailable};
 use std::net::TcpListener;
@@ -30,6 +30,8 @@ pub struct ServerOptions {
     pub journal: Option<PathBuf>,
     /// How gradients of synchronous training are counted by accumulators on this task.
     pub sync_policy: SyncPolicy,
+    /// What kernels find here, such as file systems: `Given::of(file_systems)`.
+    pub given: Given,
 }
 
 /// A running server: one task of a cluster. Dropping it stops it.
@@ -55,6 +57,7 @@ impl ServerOptions {
             patience: Duration::from_secs(5),
             sync_policy: SyncPolicy::default(),
             journal: None,
+            given: Given::default(),
         }
     }
 }
@@ -89,6 +92,7 @@ impl Server {
             peers: Arc::new(GrpcPeers::new(runtime.handle().clone()).with_patience(options.patience)),
             differentiate: Some(crate::differentiate()),
             sync_policy: options.sync_policy,
+            given: options.given,
         });
         if let Some(folder) = &options.journal {
             worker.keep_variables(keepers(folder, worker.device_count())?)?;

@@ -54,6 +54,11 @@ impl Session {
         &self.graph
     }
 
+    /// What it was made with.
+    pub fn config(&self) -> &SessionConfig {
+        &self.config
+    }
+
     /// Runs a step and reads its answers as the type the caller names:
     /// `let (loss, ()): (f32, ()) = session.run((&loss, &train), feeds! { &x => batch })?;`
     pub fn run<V>(&self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {

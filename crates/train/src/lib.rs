@@ -25,16 +25,21 @@ pub use device_setter::replica_device_setter;
 pub use file_writer::{FileWriter, FileWriterOptions};
 pub use global_step::{create_global_step, create_global_step_in, get_global_step};
 pub use gradients::{gradients, gradients_with};
-pub use meta_graph::{export_meta_graph, import_meta_graph};
+pub use meta_graph::{export_meta_graph, import_meta_graph, import_meta_graph_on};
 pub use monitored::{MonitoredSession, MonitoredTrainingSession, Scaffold, SessionRunHook};
 pub use moving_average::ExponentialMovingAverage;
 pub use op::{Gradient, Slices};
 pub use optimizer::Optimizer;
 pub use ready::report_uninitialized_variables;
-pub use saver::{Saver, latest_checkpoint};
+pub use saver::{Saver, latest_checkpoint, latest_checkpoint_on};
 pub use session_manager::SessionManager;
 pub use supervisor::Supervisor;
 pub use sync_replicas::{Arrived, SyncReplicas, SyncReplicasOptimizer};
+
+/// The file systems a session was given; else the local ones.
+fn file_systems(config: &session::SessionConfig) -> io::FileSystems {
+    config.given.get::<io::FileSystems>().map_or_else(io::FileSystems::local, |systems| (*systems).clone())
+}
 
 #[cfg(test)]
 mod tests;

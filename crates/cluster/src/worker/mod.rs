@@ -15,7 +15,7 @@ use crate::api::{
 use crate::{ClusterSpec, RecvTensor, Task, ids};
 use exec::Threads;
 use math::Pool;
-use op::{Keeper, Registry, Resources, SyncPolicy};
+use op::{Given, Keeper, Registry, Resources, SyncPolicy};
 use parking_lot::{Mutex, RwLock};
 use recv::Steps;
 use rustc_hash::FxHashMap;
@@ -45,6 +45,8 @@ pub struct WorkerOptions {
     pub differentiate: Option<Arc<exec::Differentiate>>,
     /// How gradients of synchronous training are counted here.
     pub sync_policy: SyncPolicy,
+    /// What kernels of all devices find, such as file systems.
+    pub given: Given,
 }
 
 /// One task.
@@ -59,6 +61,7 @@ pub struct Worker {
     pub(crate) peers: Arc<dyn Peers>,
     pub(crate) differentiate: Option<Arc<exec::Differentiate>>,
     pub(crate) sync_policy: SyncPolicy,
+    pub(crate) given: Given,
     sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
     steps: Steps,
     pub(crate) transfers: Transfers,
@@ -80,7 +83,7 @@ impl Worker {
         let device = |id| LocalDevice {
             name: format!("{name}/device:CPU:{id}"),
             incarnation: ids::nonzero(),
-            resources: Arc::new(Resources::new(&options.task.job)),
+            resources: Arc::new(Resources::with_given(&options.task.job, options.given.clone())),
         };
         Arc::new(Worker {
             devices: (0..options.devices.max(1)).map(device).collect(),
@@ -93,6 +96,7 @@ impl Worker {
             peers: options.peers,
             differentiate: options.differentiate,
             sync_policy: options.sync_policy,
+            given: options.given,
             sessions: Mutex::default(),
             steps: Steps::default(),
             transfers: Transfers::default(),

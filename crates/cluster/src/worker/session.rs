@@ -42,7 +42,7 @@ impl WorkerSession {
         }
         if request.isolate_state {
             for device in &mut devices {
-                device.resources = Arc::new(Resources::new(&worker.task.job));
+                device.resources = Arc::new(Resources::with_given(&worker.task.job, worker.given.clone()));
             }
         }
         Arc::new(WorkerSession {

@@ -59,6 +59,11 @@ pub trait FileSystem: Send + Sync {
         true
     }
 
+    /// Whether to read may be to wait for a network.
+    fn is_far(&self) -> bool {
+        false
+    }
+
     /// Whether there is a file or folder of this name.
     fn exists(&self, path: &str) -> Result<bool> {
         match self.stat(path) {

@@ -32,7 +32,10 @@ impl FileSystems {
         let scheme = path::split_scheme(name).0;
         match self.by_scheme.get(scheme) {
             Some(system) => Ok(&**system),
-            None => Err(unimplemented_op!("File system scheme '{scheme}' not implemented (file: '{name}')")),
+            None => Err(unimplemented_op!(
+                "File system scheme '{scheme}' not implemented (file: '{name}'){}",
+                advice(scheme)
+            )),
         }
     }
 
@@ -152,6 +155,19 @@ impl FileSystems {
         file.append(bytes)?;
         file.finish()
     }
+}
+
+/// How to get a file system that is not there, if there is a way.
+fn advice(scheme: &str) -> String {
+    let feature = match scheme {
+        "s3" | "gs" | "az" | "hdfs" => scheme,
+        "viewfs" => "hdfs",
+        _ => return String::new(),
+    };
+    format!(
+        "; build Flowgrid with the cargo feature '{feature}' (cargo build --release --features {feature}), and give \
+         sessions and savers the file systems of flowgrid::store"
+    )
 }
 
 /// A file that gets its name when it is complete and safe on disk; dropped before, it leaves nothing behind.

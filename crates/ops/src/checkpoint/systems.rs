@@ -15,5 +15,8 @@ pub(crate) fn systems(setup: &Setup<'_>) -> Result<Arc<FileSystems>> {
 }
 
 fn of(resources: &Resources) -> Result<Arc<FileSystems>> {
+    if let Some(given) = resources.given().get::<FileSystems>() {
+        return Ok(given);
+    }
     resources.get_or_create(CONTAINER, "all", || Ok(FileSystems::local()))
 }

@@ -1,11 +1,11 @@
 //! Checking and showing values while a graph runs: Assert, Print, PrintV2.
 
+use crate::checkpoint::systems;
 use crate::string::summary::summary;
 use graph::{Node, Output};
 use op::shapes::{none, unchanged};
 use op::{Grad, Grads, Kernel, Op, Setup, many, outputs};
-use status::{Result, invalid, unavailable};
-use std::io::Write;
+use status::{Result, invalid};
 use std::sync::atomic::{AtomicI64, Ordering};
 use tensor::Tensor;
 
@@ -92,25 +92,26 @@ const STREAMS: [&str; 5] = ["stdout", "stderr", "log(info)", "log(warning)", "lo
 fn print_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (stream, end) = (setup.string("output_stream")?, setup.string("end")?);
     let file = stream.strip_prefix("file://").map(str::to_string);
+    let systems = systems(setup)?;
     if file.is_none() && !STREAMS.contains(&stream.as_str()) {
         return Err(invalid!("Unknown output stream: {stream}, Valid streams are: {}", STREAMS.join(" ")));
     }
-    Ok(many(move |_, mut inputs| {
+    let to_file = file.is_some();
+    let kernel = many(move |_, mut inputs| {
         let input = inputs.tensor(0)?;
         if input.shape().rank() != 0 {
             return Err(invalid!("Input is expected to be scalar, but got {}", input.shape()));
         }
         let text = input.to_string_scalar()?;
         match &file {
-            Some(path) => append(path, &text, &end)?,
+            Some(path) => {
+                let mut file = systems.append(path)?;
+                file.append(&[&text, end.as_bytes()].concat())?;
+                file.close()?;
+            }
             None => say(&stream, &format!("{}{}", String::from_utf8_lossy(&text), end.trim_end_matches('\n'))),
         }
         Ok(outputs![])
-    }))
-}
-
-fn append(path: &str, text: &[u8], end: &str) -> Result<()> {
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    let written = opened.and_then(|mut file| file.write_all(&[text, end.as_bytes()].concat()));
-    written.map_err(|error| unavailable!("{path}; {error}"))
+    });
+    Ok(if to_file { kernel.heavy() } else { kernel })
 }

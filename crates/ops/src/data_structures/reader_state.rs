@@ -29,6 +29,8 @@ struct State {
     counts: Counts,
     work: Bytes,
     opened: Option<Opened>,
+    /// Whether the file is one that may have to be waited for.
+    far: bool,
 }
 
 /// What a reader tells about its past.
@@ -97,8 +99,9 @@ impl Reader {
         let mut state = self.state.lock();
         if !state.busy {
             state.busy = true;
+            let far = state.far;
             drop(state);
-            return self.advance(env, request, waiter);
+            return if far { self.advance_elsewhere(request, waiter) } else { self.advance(env, request, waiter) };
         }
         let number = state.line.join(request, waiter);
         let reader = self.clone();
@@ -145,8 +148,10 @@ impl Reader {
         };
         self.state.lock().work = work.clone(); // what was found counts as begun even if it cannot be opened
         let opened = self.format.open(&self.systems, work)?;
+        let far = self.systems.of(&String::from_utf8_lossy(work)).is_ok_and(|system| system.is_far());
         let mut state = self.state.lock();
         state.opened = Some(opened);
+        state.far = far;
         state.counts.started += 1;
         Ok(())
     }
@@ -161,10 +166,14 @@ impl Reader {
         };
         waiter.settle(here, move || result);
         if let Some((request, waiter)) = next {
-            let (reader, env) = (self.clone(), waiter.env().clone());
-            let there = env.clone();
-            (env.spawn)(Box::new(move || reader.advance(&there, request, waiter)));
+            self.advance_elsewhere(request, waiter);
         }
+    }
+
+    fn advance_elsewhere(self: &Arc<Self>, request: Request, waiter: Waiter) {
+        let (reader, env) = (self.clone(), waiter.env().clone());
+        let there = env.clone();
+        (env.spawn)(Box::new(move || reader.advance(&there, request, waiter)));
     }
 
     /// What it has done so far, as bytes.

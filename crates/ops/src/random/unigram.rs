@@ -1,8 +1,10 @@
 //! Classes drawn by weights: learned from what is true, or given.
 
 use super::words::Words;
+use crate::checkpoint::systems;
+use io::FileSystems;
 use op::Setup;
-use status::{Result, invalid, not_found};
+use status::{Result, invalid};
 use tensor::Tensor;
 
 /// Counts of classes, one each at the start: a tree of partial sums, so that drawing and counting take logarithmic
@@ -87,7 +89,7 @@ impl Fixed {
         if !file.is_empty() && !unigrams.is_empty() {
             return Err(invalid!("Must only provide one of vocab_file and unigrams."));
         }
-        let given = if file.is_empty() { unigrams.clone() } else { read(&file)? };
+        let given = if file.is_empty() { unigrams.clone() } else { read(&*systems(setup)?, &file)? };
         let (shards, shard) = (setup.int("num_shards")?.max(1), setup.int("shard")?);
         let mine = |id: i64| id % shards == shard;
         let reserved = setup.int("num_reserved_ids")?.clamp(0, range as i64);
@@ -117,8 +119,9 @@ impl Fixed {
 }
 
 /// The last field of each line of a file of comma-separated values.
-fn read(file: &str) -> Result<Vec<f32>> {
-    let text = std::fs::read_to_string(file).map_err(|error| not_found!("{file}; {error}"))?;
+fn read(systems: &FileSystems, file: &str) -> Result<Vec<f32>> {
+    let bytes = systems.read(file)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| invalid!("{file} is not text"))?;
     let weight = |line: &str| {
         let field = line.rsplit(',').next().unwrap_or_default();
         field.trim().parse().map_err(|_| invalid!("Wrong vocabulary format at line: {line}"))

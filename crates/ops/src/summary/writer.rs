@@ -59,8 +59,13 @@ fn file_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let events = number_input::<i32>(&mut inputs, 2, "max_queue")?;
         let millis = number_input::<i32>(&mut inputs, 3, "flush_millis")?;
         let suffix = text(&string_input(&mut inputs, 4, "filename_suffix")?.to_string_scalar()?);
-        let make = || SummaryWriter::create(&systems, &folder, Patience { events, millis }, &suffix);
-        home.find_or_create(handle_of(&handle)?, make)?;
+        let handle = handle_of(&handle)?;
+        if home.find::<SummaryWriter>(handle).is_ok() {
+            return Ok(outputs![]);
+        }
+        // The file may have to be waited for, which must not stop those who look for other resources.
+        let made = SummaryWriter::create(&systems, &folder, Patience { events, millis }, &suffix)?;
+        home.find_or_create(handle, || Ok(made))?;
         Ok(outputs![])
     })
     .heavy())

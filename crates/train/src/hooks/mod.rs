@@ -55,11 +55,11 @@ fn stale_step(values: &RunValues) -> Result<i64> {
 }
 
 /// An event file in a folder, in which others may begin in the same second.
-pub(crate) fn event_file(folder: &str) -> Result<Arc<FileWriter>> {
+pub(crate) fn event_file(systems: &FileSystems, folder: &str) -> Result<Arc<FileWriter>> {
     // Every `RandomState` has keys of its own, so its hash of nothing is as good as a random number.
     let suffix = format!(".{:016x}", RandomState::new().hash_one(()));
     let options = FileWriterOptions { suffix, ..FileWriterOptions::default() };
-    Ok(Arc::new(FileWriter::create(&FileSystems::local(), folder, options)?))
+    Ok(Arc::new(FileWriter::create(systems, folder, options)?))
 }
 
 /// Reports one number under a tag.

@@ -30,6 +30,12 @@ impl Profiler {
             asked: false,
         }
     }
+
+    /// The same on these file systems.
+    pub fn file_systems(mut self, systems: &FileSystems) -> Profiler {
+        self.systems = systems.clone();
+        self
+    }
 }
 
 impl SessionRunHook for Profiler {

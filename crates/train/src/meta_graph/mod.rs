@@ -61,7 +61,8 @@ pub(crate) fn export_collections(graph: &Graph) -> BTreeMap<String, Collection> 
 /// Writes a graph with its collections, and its saver if there is one, to a file.
 pub fn export_meta_graph(graph: &Graph, file: &str, saver: Option<&Saver>) -> Result<()> {
     let options = ExportOptions { saver: saver.map(|saver| saver.def().clone()), ..ExportOptions::default() };
-    export(graph, &options)?.write(&FileSystems::local(), file)
+    let systems = saver.map_or_else(FileSystems::local, |saver| saver.systems().clone());
+    export(graph, &options)?.write(&systems, file)
 }
 
 /// Adds a graph that was exported, with its collections. Gives its saver; one of all variables if it had none but
@@ -89,7 +90,13 @@ pub fn import(graph: &Graph, meta: &MetaGraph, options: &MetaImportOptions) -> R
 
 /// Adds the graph in a file that was exported, with its collections; gives its saver.
 pub fn import_meta_graph(graph: &Graph, file: &str) -> Result<Option<Saver>> {
-    import(graph, &MetaGraph::open(&FileSystems::local(), file)?, &MetaImportOptions::default())
+    import_meta_graph_on(&FileSystems::local(), graph, file)
+}
+
+/// The same on these file systems, which are also those of the saver.
+pub fn import_meta_graph_on(systems: &FileSystems, graph: &Graph, file: &str) -> Result<Option<Saver>> {
+    let saver = import(graph, &MetaGraph::open(systems, file)?, &MetaImportOptions::default())?;
+    Ok(saver.map(|saver| saver.with_file_systems(systems)))
 }
 
 fn clear_devices(def: &mut GraphDef) {

@@ -49,7 +49,7 @@ impl Place {
     }
 
     fn manager(&self) -> Result<SessionManager> {
-        let pieces = self.scaffold.finalize(&self.graph)?;
+        let pieces = self.scaffold.finalize_on(&crate::file_systems(&self.config), &self.graph)?;
         let manager = SessionManager::new(&self.graph)
             .ready_op(Some(&pieces.ready_op))
             .ready_for_local_init_op(Some(&pieces.ready_for_local_init_op))

@@ -3,6 +3,7 @@
 use crate::ready::{report_uninitialized, report_uninitialized_variables};
 use crate::saver::Saver;
 use graph::{Graph, Node, Output, TensorName};
+use io::FileSystems;
 use layers::collection::{LOCAL_VARIABLES, global_variables, nodes, variables};
 use layers::{Formulas, collection};
 use session::{Feeds, Session};
@@ -109,6 +110,11 @@ impl Scaffold {
 
     /// Makes what is missing, and lets the graph stay as it is.
     pub fn finalize(&self, graph: &Graph) -> Result<&Pieces> {
+        self.finalize_on(&FileSystems::local(), graph)
+    }
+
+    /// The same; a saver that is made here has these file systems.
+    pub fn finalize_on(&self, systems: &FileSystems, graph: &Graph) -> Result<&Pieces> {
         if let Some(pieces) = self.pieces.get() {
             return Ok(pieces);
         }
@@ -128,7 +134,7 @@ impl Scaffold {
             },
             saver: match &self.saver {
                 Some(saver) => saver.clone(),
-                None => Arc::new(Saver::of_graph(graph)?),
+                None => Arc::new(Saver::of_graph(graph)?.with_file_systems(systems)),
             },
         };
         graph.check()?;
@@ -137,8 +143,8 @@ impl Scaffold {
     }
 
     /// The nodes alone, all of them there; the graph stays as it is.
-    pub(crate) fn into_pieces(self, graph: &Graph) -> Result<Pieces> {
-        self.finalize(graph)?;
+    pub(crate) fn into_pieces(self, systems: &FileSystems, graph: &Graph) -> Result<Pieces> {
+        self.finalize_on(systems, graph)?;
         self.pieces.into_inner().ok_or_else(|| failed_precondition!("The scaffold is not finished"))
     }
 

@@ -115,7 +115,7 @@ impl MonitoredTrainingSession {
         self
     }
 
-    /// The configuration of the session.
+    /// The configuration of the session; the file systems it was given are also those of checkpoints and events.
     pub fn config(mut self, config: SessionConfig) -> MonitoredTrainingSession {
         self.config = config;
         self
@@ -185,7 +185,8 @@ impl MonitoredTrainingSession {
     fn chief_hooks(&mut self) -> Result<Vec<Box<dyn SessionRunHook>>> {
         let mut hooks = std::mem::take(&mut self.chief_only_hooks);
         let folder = self.summary_dir.as_ref().or(self.checkpoint_dir.as_ref());
-        let events: Option<Arc<FileWriter>> = folder.map(|folder| event_file(folder)).transpose()?;
+        let systems = crate::file_systems(&self.config);
+        let events: Option<Arc<FileWriter>> = folder.map(|folder| event_file(&systems, folder)).transpose()?;
         if let (Some(events), Some(steps)) = (&events, self.log_step_count_steps.filter(|&steps| steps > 0)) {
             hooks.push(Box::new(StepCounter::new(Every::Steps(steps), Some(events.clone()))));
         }

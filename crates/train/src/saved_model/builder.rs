@@ -37,7 +37,11 @@ pub struct MetaGraphOptions<'a> {
 impl SavedModelBuilder {
     /// A saved model in this folder, which must be new or empty.
     pub fn new(folder: &str) -> Result<SavedModelBuilder> {
-        let systems = FileSystems::local();
+        SavedModelBuilder::on(&FileSystems::local(), folder)
+    }
+
+    /// The same on these file systems.
+    pub fn on(systems: &FileSystems, folder: &str) -> Result<SavedModelBuilder> {
         if systems.is_dir(folder)? && !systems.list(folder)?.is_empty() {
             return Err(already_exists!(
                 "Export directory {folder} already exists, and isn't empty. Please choose a different export directory, \
@@ -45,7 +49,7 @@ impl SavedModelBuilder {
             ));
         }
         systems.create_dirs(folder)?;
-        Ok(SavedModelBuilder { systems, folder: folder.to_string(), meta_graphs: Vec::new() })
+        Ok(SavedModelBuilder { systems: systems.clone(), folder: folder.to_string(), meta_graphs: Vec::new() })
     }
 
     /// Adds the first graph, and the values of its variables.

@@ -22,8 +22,12 @@ pub struct Loaded {
 
 /// Adds the graph with exactly these tags of the saved model in a folder to a graph.
 pub fn load(graph: &Graph, folder: &str, tags: &[&str]) -> Result<Loaded> {
-    let systems = FileSystems::local();
-    let meta = SavedModel::open(&systems, folder)?.find(tags)?.clone();
+    load_on(&FileSystems::local(), graph, folder, tags)
+}
+
+/// The same on these file systems.
+pub fn load_on(systems: &FileSystems, graph: &Graph, folder: &str, tags: &[&str]) -> Result<Loaded> {
+    let meta = SavedModel::open(systems, folder)?.find(tags)?.clone();
     let saver = match meta.saver.is_some() {
         true => meta_graph::import(graph, &meta, &MetaImportOptions::default())?,
         // Without a saver there are no variables to be restored.
@@ -32,7 +36,8 @@ pub fn load(graph: &Graph, folder: &str, tags: &[&str]) -> Result<Loaded> {
             None
         }
     };
-    Ok(Loaded { folder: folder.to_string(), systems, meta, saver })
+    let saver = saver.map(|saver| saver.with_file_systems(systems));
+    Ok(Loaded { folder: folder.to_string(), systems: systems.clone(), meta, saver })
 }
 
 impl Loaded {

@@ -5,7 +5,7 @@ mod loader;
 
 pub use builder::{MetaGraphOptions, SavedModelBuilder};
 pub use io::saved_model::{Signature, TensorInfo};
-pub use loader::{Loaded, load};
+pub use loader::{Loaded, load, load_on};
 
 use graph::Output;
 use io::saved_model::TensorName;

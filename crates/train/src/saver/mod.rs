@@ -77,6 +77,12 @@ impl Saver {
         Saver::over(graph, def, FileSystems::local(), false, false)
     }
 
+    /// The same with files on these file systems. Those of the nodes are the server's.
+    pub fn with_file_systems(mut self, systems: &FileSystems) -> Saver {
+        self.systems = systems.clone();
+        self
+    }
+
     pub(crate) fn over(graph: &Graph, def: SaverDef, systems: FileSystems, relative: bool, padded: bool) -> Saver {
         let most = usize::try_from(def.max_to_keep).unwrap_or(0);
         let every = f64::from(def.keep_checkpoint_every_n_hours) * 3600.0;
@@ -234,7 +240,12 @@ impl Saver {
 
 /// The newest checkpoint of a folder, if there is one.
 pub fn latest_checkpoint(folder: &str) -> Result<Option<String>> {
-    io::latest_checkpoint(&FileSystems::local(), folder, STATE_FILE)
+    latest_checkpoint_on(&FileSystems::local(), folder)
+}
+
+/// The newest checkpoint of a folder on these file systems, if there is one.
+pub fn latest_checkpoint_on(systems: &FileSystems, folder: &str) -> Result<Option<String>> {
+    io::latest_checkpoint(systems, folder, STATE_FILE)
 }
 
 /// The savers in a graph's collection.

@@ -7,6 +7,7 @@ use crate::hooks::event_file;
 use crate::monitored::Scaffold;
 use crate::saver::Saver;
 use graph::{Graph, Node, Output};
+use io::FileSystems;
 use session::{Feeds, Session};
 use status::Result;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub struct SupervisorBuilder {
     recovery_wait: Duration,
     stop_grace: Duration,
     basename: String,
+    systems: FileSystems,
 }
 
 impl SupervisorBuilder {
@@ -44,6 +46,7 @@ impl SupervisorBuilder {
             recovery_wait: Duration::from_secs(30),
             stop_grace: Duration::from_secs(120),
             basename: "model.ckpt".to_string(),
+            systems: FileSystems::local(),
         }
     }
 
@@ -132,6 +135,12 @@ impl SupervisorBuilder {
         self
     }
 
+    /// Where checkpoints and events are written: on these file systems.
+    pub fn file_systems(mut self, systems: &FileSystems) -> SupervisorBuilder {
+        self.systems = systems.clone();
+        self
+    }
+
     /// Makes the nodes that are missing, and lets the graph stay as it is.
     pub fn make(self) -> Result<Supervisor> {
         self.graph.check()?;
@@ -140,8 +149,8 @@ impl SupervisorBuilder {
         }
         let step = self.step.or_else(|| get_global_step(&self.graph).map(|step| step.value().clone()));
         let folder = self.logdir.as_ref().filter(|_| self.is_chief);
-        let events = folder.map(|folder| event_file(folder)).transpose()?;
-        let pieces = self.scaffold.into_pieces(&self.graph)?;
+        let events = folder.map(|folder| event_file(&self.systems, folder)).transpose()?;
+        let pieces = self.scaffold.into_pieces(&self.systems, &self.graph)?;
         Ok(Supervisor {
             graph: self.graph,
             is_chief: self.is_chief,

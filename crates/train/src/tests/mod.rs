@@ -3,6 +3,7 @@
 mod coordination;
 mod derivatives;
 mod device_setter;
+mod file_systems;
 mod file_writer;
 mod losses;
 mod meta_graph;
