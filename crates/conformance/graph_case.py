@@ -202,7 +202,7 @@ class Case:
                     steps[-1][3] = words[1]
                 case "shapes":
                     steps[-1][4] = True
-                case "tol":
+                case "tol" | "direct":
                     pass
                 case word if not word.startswith("#"):
                     raise Bad(f"what is '{word}'?")

@@ -88,7 +88,8 @@ impl Nodes {
         let mut at = 0;
         for (place, arg) in signature.inputs.iter().enumerate() {
             let rest = || {
-                let later = signature.inputs[place + 1..].iter().map(|arg| known_count(arg, def)).sum::<Option<usize>>();
+                let later =
+                    signature.inputs[place + 1..].iter().map(|arg| known_count(arg, def)).sum::<Option<usize>>();
                 let later = later.ok_or_else(|| invalid!("say how many inputs {} has", arg.name))?;
                 Ok(inputs.len().saturating_sub(at + later))
             };

@@ -118,7 +118,7 @@ fn run_one(runner: &dyn Runner, case: &Case) -> Vec<String> {
 }
 
 /// What is wrong with an answer, in a case of one node or at one step of a graph.
-pub(crate) fn compare_answer(tolerance: Option<f64>, want: &Want, answer: Result<Vec<Tensor>>) -> Vec<String> {
+pub fn compare_answer(tolerance: Option<f64>, want: &Want, answer: Result<Vec<Tensor>>) -> Vec<String> {
     match (want, answer) {
         (Want::Outputs { outputs, .. }, Ok(answer)) => {
             let found: Vec<Option<&Tensor>> = answer.iter().map(Some).collect();
