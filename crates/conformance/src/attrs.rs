@@ -39,7 +39,8 @@ fn infer(case: &Case, signature: &Signature, attrs: &mut BTreeMap<String, AttrVa
     }
 }
 
-fn value(def: &AttrDef, text: &str) -> Result<AttrValue> {
+/// The attribute that a text says.
+pub(crate) fn value(def: &AttrDef, text: &str) -> Result<AttrValue> {
     if !def.list {
         return single(def.kind, text);
     }
@@ -54,6 +55,7 @@ fn value(def: &AttrDef, text: &str) -> Result<AttrValue> {
             AttrValue::Type(value) => list.types.push(value),
             AttrValue::Shape(value) => list.shapes.push(value),
             AttrValue::Tensor(value) => list.tensors.push(value),
+            AttrValue::Func(value) => list.funcs.push(value),
             _ => return Err(invalid!("{text} is a list of no known kind")),
         }
     }
@@ -71,6 +73,7 @@ fn single(kind: AttrKind, text: &str) -> Result<AttrValue> {
         AttrKind::Type => AttrValue::Type(DType::from_name(text).ok_or_else(bad)?),
         AttrKind::Shape => AttrValue::Shape(partial_shape(text)?),
         AttrKind::Tensor => AttrValue::from(tensor(&words(inside(text, "(", ')').ok_or_else(bad)?))?),
+        AttrKind::Func if !text.starts_with('"') => graph::Function { name: text.into(), ..Default::default() }.into(),
         AttrKind::Func => graph::Function { name: sentence(text)?, ..Default::default() }.into(),
     })
 }

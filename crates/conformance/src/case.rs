@@ -66,9 +66,9 @@ pub enum Want {
     Error(Code, String),
 }
 
-/// The cases of a file.
+/// The cases of a file that are one node.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Case>> {
-    let mut cases: Vec<Case> = Vec::new();
+    let (mut cases, mut in_graph): (Vec<Case>, bool) = (Vec::new(), false);
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -76,6 +76,10 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Case>> {
         }
         let place = format!("{file}:{}", number + 1);
         let words = words(line);
+        in_graph = words[0] == "graph" || in_graph && words[0] != "op";
+        if in_graph {
+            continue; // `parse_graphs` reads it
+        }
         if words[0] == "op" {
             cases.push(op_line(&place, &words[1..]).map_err(|error| located(error, &place))?);
             continue;
@@ -86,7 +90,8 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-fn located(mut error: status::Error, place: &str) -> status::Error {
+/// The same error, beginning with its place.
+pub(crate) fn located(mut error: status::Error, place: &str) -> status::Error {
     error.message = format!("{place}: {}", error.message);
     error
 }
@@ -110,13 +115,23 @@ impl Case {
     fn line(&mut self, words: &[&str]) -> Result<()> {
         match words {
             ["in", name, rest @ ..] => self.inputs.push((name.to_string(), input(rest)?)),
-            ["out", name, rest @ ..] => self.outputs()?.0.push((name.to_string(), Expected::parse(rest)?)),
-            ["after", name, rest @ ..] => self.outputs()?.1.push((name.to_string(), Expected::parse(rest)?)),
+            ["after", name, rest @ ..] => self.want.outputs()?.1.push((name.to_string(), Expected::parse(rest)?)),
             ["grad", name, rest @ ..] => self.grads.push((name.to_string(), Expected::parse(rest)?)),
-            ["error", code, text] => self.want = Want::Error(code_named(code)?, sentence(text)?),
-            ["ok"] => _ = self.outputs()?,
             ["tol", text] => self.tolerance = Some(text.parse().map_err(|_| invalid!("{text} is not a tolerance"))?),
             ["nograd"] | ["shapes"] | ["ranked"] | ["shaped"] | ["like", _] => {} // for update.py
+            _ => self.want.line(words)?,
+        }
+        Ok(())
+    }
+}
+
+impl Want {
+    /// Reads a line that TensorFlow wrote.
+    pub(crate) fn line(&mut self, words: &[&str]) -> Result<()> {
+        match words {
+            ["out", name, rest @ ..] => self.outputs()?.0.push((name.to_string(), Expected::parse(rest)?)),
+            ["error", code, text] => *self = Want::Error(code_named(code)?, sentence(text)?),
+            ["ok"] => _ = self.outputs()?,
             _ => return Err(invalid!("what is '{}'?", words.join(" "))),
         }
         Ok(())
@@ -124,10 +139,10 @@ impl Case {
 
     #[allow(clippy::type_complexity)]
     fn outputs(&mut self) -> Result<(&mut Vec<(String, Expected)>, &mut Vec<(String, Expected)>)> {
-        if matches!(self.want, Want::Unknown) {
-            self.want = Want::Outputs { outputs: Vec::new(), after: Vec::new() };
+        if matches!(self, Want::Unknown) {
+            *self = Want::Outputs { outputs: Vec::new(), after: Vec::new() };
         }
-        match &mut self.want {
+        match self {
             Want::Outputs { outputs, after } => Ok((outputs, after)),
             _ => Err(invalid!("a case has outputs or an error, not both")),
         }

@@ -3,6 +3,7 @@
 use crate::case::{Case, Want, parse};
 use crate::compare::compare;
 use crate::expected::{Elements, Expected};
+use crate::graph_case::{GraphCase, parse_graphs};
 use status::Result;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,9 +35,11 @@ pub struct Answer {
 
 /// All case files, read.
 pub struct Files {
-    /// The cases, in order of file and line.
+    /// The cases that are one node, in order of file and line.
     pub cases: Vec<Case>,
-    /// Ops that have no case, by the files called `uncovered.txt`.
+    /// The cases that are graphs, likewise.
+    pub graphs: Vec<GraphCase>,
+    /// Ops that have no case, by the file `uncovered.txt`.
     pub uncovered: BTreeSet<String>,
     /// What could not be read.
     pub errors: Vec<String>,
@@ -46,7 +49,7 @@ impl Files {
     /// Reads everything under `cases/`.
     pub fn read() -> Files {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
-        let mut files = Files { cases: Vec::new(), uncovered: BTreeSet::new(), errors: Vec::new() };
+        let mut files = Files { cases: Vec::new(), graphs: Vec::new(), uncovered: BTreeSet::new(), errors: Vec::new() };
         for path in walk(&root) {
             let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
             files.add(&name, &path);
@@ -60,13 +63,14 @@ impl Files {
             Err(error) => return self.errors.push(format!("{name}: {error}")),
         };
         if name.ends_with("uncovered.txt") {
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-            self.uncovered.extend(lines.map(str::to_string));
+            let words = text.lines().filter_map(|line| line.split_whitespace().next());
+            self.uncovered.extend(words.filter(|word| !word.starts_with('#')).map(str::to_string));
         } else if name.ends_with(".case") {
             match parse(name, &text) {
                 Ok(cases) => self.cases.extend(cases),
                 Err(error) => self.errors.push(error.message),
             }
+            self.graphs.extend(parse_graphs(name, &text));
         }
     }
 }
@@ -98,7 +102,35 @@ fn run_one(runner: &dyn Runner, case: &Case) -> Vec<String> {
         Ok(answer) => answer,
         Err(panic) => return vec![panic],
     };
-    match (&case.want, answer) {
+    let (outputs, after, answer) = match (&case.want, answer) {
+        (Want::Outputs { outputs, after }, Ok(answer)) => (outputs, after, answer),
+        (want, answer) => return compare_error(want, answer.map(|answer| answer.outputs)),
+    };
+    let found: Vec<Option<&Tensor>> = answer.outputs.iter().map(Some).collect();
+    let mut failures = compare_all(case.tolerance, "out", &found, outputs);
+    let left: Vec<Option<&Tensor>> = answer.after.iter().map(|(_, tensor)| tensor.as_ref()).collect();
+    failures.extend(compare_all(case.tolerance, "after", &left, after));
+    if runner.differentiates() && !case.grads.is_empty() {
+        let grads: Vec<Option<&Tensor>> = answer.grads.iter().map(|(_, tensor)| tensor.as_ref()).collect();
+        failures.extend(compare_all(case.tolerance, "grad", &grads, &case.grads));
+    }
+    failures
+}
+
+/// What is wrong with an answer, in a case of one node or at one step of a graph.
+pub fn compare_answer(tolerance: Option<f64>, want: &Want, answer: Result<Vec<Tensor>>) -> Vec<String> {
+    match (want, answer) {
+        (Want::Outputs { outputs, .. }, Ok(answer)) => {
+            let found: Vec<Option<&Tensor>> = answer.iter().map(Some).collect();
+            compare_all(tolerance, "out", &found, outputs)
+        }
+        (want, answer) => compare_error(want, answer),
+    }
+}
+
+/// What is wrong where an error was expected, or came.
+fn compare_error(want: &Want, answer: Result<Vec<Tensor>>) -> Vec<String> {
+    match (want, answer) {
         (Want::Unknown, _) => vec!["nothing is expected yet: run update.py".into()],
         (Want::Error(code, text), Err(error)) => {
             let said = error.message.split("\n\t [[").next().unwrap_or_default();
@@ -107,25 +139,20 @@ fn run_one(runner: &dyn Runner, case: &Case) -> Vec<String> {
             }
             vec![format!("wrong error\n    expected {code:?}: {text}\n    got      {:?}: {said}", error.code)]
         }
-        (Want::Error(code, text), Ok(answer)) => {
-            vec![format!("no error, but {:?}\n    expected {code:?}: {text}", answer.outputs)]
+        (Want::Error(code, text), Ok(outputs)) => {
+            vec![format!("no error, but {outputs:?}\n    expected {code:?}: {text}")]
         }
         (Want::Outputs { .. }, Err(error)) => vec![format!("error {error}")],
-        (Want::Outputs { outputs, after }, Ok(answer)) => {
-            let found: Vec<Option<&Tensor>> = answer.outputs.iter().map(Some).collect();
-            let mut failures = compare_all(case, "out", &found, outputs);
-            let left: Vec<Option<&Tensor>> = answer.after.iter().map(|(_, tensor)| tensor.as_ref()).collect();
-            failures.extend(compare_all(case, "after", &left, after));
-            if runner.differentiates() && !case.grads.is_empty() {
-                let grads: Vec<Option<&Tensor>> = answer.grads.iter().map(|(_, tensor)| tensor.as_ref()).collect();
-                failures.extend(compare_all(case, "grad", &grads, &case.grads));
-            }
-            failures
-        }
+        (Want::Outputs { .. }, Ok(_)) => Vec::new(),
     }
 }
 
-fn compare_all(case: &Case, line: &str, found: &[Option<&Tensor>], expected: &[(String, Expected)]) -> Vec<String> {
+fn compare_all(
+    tolerance: Option<f64>,
+    line: &str,
+    found: &[Option<&Tensor>],
+    expected: &[(String, Expected)],
+) -> Vec<String> {
     let mut failures = Vec::new();
     if found.len() != expected.len() {
         failures.push(format!("{} '{line}' instead of {}", found.len(), expected.len()));
@@ -136,7 +163,7 @@ fn compare_all(case: &Case, line: &str, found: &[Option<&Tensor>], expected: &[(
             // No gradient is a gradient of zeros.
             (None, elements) if line == "grad" && elements.are_zero() => Ok(()),
             (None, _) => Err("has no value".into()),
-            (Some(tensor), _) => compare(tensor, expected, case.tolerance),
+            (Some(tensor), _) => compare(tensor, expected, tolerance),
         };
         failures.extend(difference.err().map(|what| format!("{line} {name}: {what}")));
     }

@@ -13,11 +13,11 @@ use crossbeam_queue::SegQueue;
 use op::{Cost, Ctx, Flow, Inputs, Outputs, Run, StepEnv, Value};
 use parking_lot::Mutex;
 use smallvec::{SmallVec, smallvec};
-use status::{Error, Result, internal};
+use status::{Error, Result, internal, invalid};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tensor::{DType, Shape, Tensor};
+use tensor::{DType, Element, Shape, Tensor};
 
 /// Called once, when nothing of the run is left: with the results of a function, or the first error.
 pub type Finish = Box<dyn FnOnce(Result<Vec<Option<Value>>>) + Send>;
@@ -256,13 +256,10 @@ impl Active {
         let outcome = match &node.kernel.run {
             Run::Flow(flow) => match flow {
                 Flow::Recv(_) | Flow::Send(_) => self.transfer(flow, node, work),
-                Flow::Arg(index) => Some(
-                    core.args
-                        .get_mut(*index)
-                        .and_then(Option::take)
-                        .map(|value| smallvec![Some(value)])
-                        .ok_or_else(|| internal!("argument {index} is missing").at_node(&node.name)),
-                ),
+                Flow::Arg(index, dtype) => {
+                    let value = core.args.get_mut(*index).and_then(Option::take);
+                    Some(argument(*index, *dtype, value).map_err(|error| error.at_node(&node.name)))
+                }
                 Flow::Ret(index) => {
                     core.results[*index] = work.inputs.into_iter().next().flatten();
                     Some(Ok(Produced::new()))
@@ -468,12 +465,12 @@ fn run_flow(flow: &Flow, node: &Node, inputs: SmallVec<[Option<Value>; 4]>) -> R
         Flow::ControlTrigger => Ok(Produced::new()),
         Flow::Switch => {
             let value = pass(inputs.next().flatten().ok_or_else(missing)?)?;
-            let chosen = inputs.next().flatten().ok_or_else(missing)?.read()?.to_scalar::<bool>()?;
+            let chosen = choice::<bool>(inputs.next().flatten().ok_or_else(missing)?)?;
             Ok(if chosen { smallvec![None, Some(value)] } else { smallvec![Some(value), None] })
         }
         Flow::SwitchN(count) => {
             let value = pass(inputs.next().flatten().ok_or_else(missing)?)?;
-            let chosen = inputs.next().flatten().ok_or_else(missing)?.read()?.to_scalar::<i32>()?;
+            let chosen = choice::<i32>(inputs.next().flatten().ok_or_else(missing)?)?;
             let chosen = usize::try_from(chosen).ok().filter(|chosen| chosen < count).unwrap_or(count - 1);
             let mut outputs: Produced = (0..*count).map(|_| None).collect();
             outputs[chosen] = Some(value);
@@ -482,6 +479,28 @@ fn run_flow(flow: &Flow, node: &Node, inputs: SmallVec<[Option<Value>; 4]>) -> R
         _ => Ok(smallvec![Some(pass(inputs.next().flatten().ok_or_else(missing)?)?)]),
     };
     result.map_err(|error: Error| error.at_node(&node.name))
+}
+
+/// What a Switch goes by.
+fn choice<T: Element>(value: Value) -> Result<T> {
+    let value = read(value)?;
+    match value.shape().rank() {
+        0 => value.to_scalar(),
+        _ => Err(invalid!("The second input must be a scalar, but it has shape {}", value.shape())),
+    }
+}
+
+/// An argument of a function, if it has the type that the function takes.
+fn argument(index: usize, dtype: DType, value: Option<Value>) -> Result<Produced> {
+    let value = value.ok_or_else(|| internal!("argument {index} is missing"))?;
+    let found = match &value {
+        Value::Tensor(tensor) => tensor.dtype(),
+        Value::Ref(variable) => variable.dtype(),
+    };
+    if found != dtype.base() {
+        return Err(invalid!("Expects arg[{index}] to be {dtype} but {found} is provided"));
+    }
+    Ok(smallvec![Some(value)])
 }
 
 fn note(stats: &Stats, node: &Node, scheduled: u64, start: u64, produced: Option<&Produced>) {

@@ -15,7 +15,8 @@ pub struct ImportOptions {
 }
 
 impl Graph {
-    /// Adds the nodes of `def` and returns them, in its order.
+    /// Adds the nodes of `def` and returns them, in its order. What an older version wrote makes this graph one of
+    /// that version.
     pub fn import(&self, def: &GraphDef, options: &ImportOptions) -> Result<Vec<Node>> {
         let scope = match options.prefix.is_empty() {
             true => self.root(),
@@ -31,6 +32,7 @@ impl Graph {
             made.insert(&def.nodes[place].name, node);
         }
         self.check()?;
+        self.lower_producer(def.versions.producer);
         for (merge, place, source) in &loops {
             let source = TensorName::parse(source);
             self.close_loop(&made[*merge], *place, &made[source.node].output(source.index.unwrap_or(0) as usize));

@@ -4,7 +4,7 @@ use crate::{Ctx, Far, Stored, Variable};
 use smallvec::SmallVec;
 use status::{Result, internal};
 use std::sync::Arc;
-use tensor::Tensor;
+use tensor::{DType, Tensor};
 
 /// What flows along an edge.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ pub enum Flow {
     /// Waits for the value under a key.
     Recv(Transfer),
     /// Gives an argument of the function that runs.
-    Arg(usize),
+    Arg(usize, DType),
     /// Takes a result of the function that runs.
     Ret(usize),
 }

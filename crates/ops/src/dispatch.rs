@@ -1,5 +1,13 @@
 //! Choosing a generic kernel by the element type of a node.
 
+use status::{Error, internal};
+use tensor::DType;
+
+/// What TensorFlow says when a kernel comes upon another type than its node gives.
+pub(crate) fn undeclared(node: &str, found: DType, declared: DType) -> Error {
+    internal!("Output 0 of type {found} does not match declared output type {declared} for node {{{{node {node}}}}}")
+}
+
 /// `for_types!(setup, dtype, [f32, f64], T => kernel)`: the kernel with `T` set to the Rust type of
 /// `dtype`, or the error that there is none.
 macro_rules! for_types {

@@ -1,6 +1,6 @@
 //! Reading cases and comparing tensors.
 
-use crate::{Expected, Want, compare, parse};
+use crate::{Expected, Feed, Want, compare, parse, parse_graphs};
 use tensor::Tensor;
 
 #[test]
@@ -56,4 +56,57 @@ fn samples_are_compared_with_their_sums() {
     assert_eq!(difference(&found, &format!("float[3] 0=1 2=4 sum=7 mix={mix}")), "");
     assert_eq!(difference(&found, &format!("float[3] 0=1 2=4 sum=8 mix={mix}")), "sum 7+0i instead of 8+0i");
     assert_eq!(difference(&found, &format!("float[3] 0=1 2=5 sum=7 mix={mix}")), "[2] is 4.0, expected 5.0");
+}
+
+const GRAPH: &str = "graph producer=15
+function twice x=float
+  node sum Add x x
+  return y=sum
+in   x    float 3
+const file string \"{tmp}/f\"
+node call StatefulPartitionedCall x f=twice Tout=[float] ^file
+run call:0
+out call float[] 6
+in   x    float 4
+in   old  last(call)
+run call old ^x
+error Internal \"no\"
+
+op NoOp
+ok
+";
+
+#[test]
+fn a_graph_is_read() {
+    let cases = parse_graphs("a.case", GRAPH);
+    assert_eq!((cases.len(), parse("a.case", GRAPH).unwrap().len()), (1, 1));
+    let program = cases[0].read(&ops::registry(), "/folder").unwrap();
+    assert_eq!(program.graph.versions.producer, 15);
+    assert_eq!(program.graph.nodes[2].inputs, ["x", "^file"]);
+    assert_eq!(program.graph.library.functions["twice"].ret["y"], "sum:z:0");
+    assert_eq!(program.steps[1].fetches, ["call:0", "old:0"]);
+    assert_eq!(program.steps[1].targets, ["x"]);
+    assert!(matches!(&program.steps[0].feeds["x"], Feed::Value(value) if value.to_scalar::<f32>().unwrap() == 3.0));
+    assert!(matches!(&program.steps[1].feeds["old"], Feed::Last(fetch) if fetch == "call:0"));
+    assert!(matches!(&program.steps[1].want, Want::Error(..)));
+    let ops: Vec<String> = program.ops().into_iter().collect();
+    assert_eq!(ops, ["Add", "Const", "Placeholder", "StatefulPartitionedCall", "_Arg", "_Retval"]);
+    assert!(program.idle().is_empty());
+}
+
+#[test]
+fn graphs_that_cannot_be_read_say_where() {
+    for (line, complaint) in [
+        ("node x Nothing", "a.case:2: there is no op or function Nothing"),
+        ("node x Neg y", "a.case:2: NodeDef missing attr 'T' from Op<name=Neg>"),
+        ("node x Neg", "a.case:2: x has no input x"),
+        ("return x=y", "a.case:2: return from what?"),
+        ("out x float 1", "a.case:2: what is 'out x float 1'?"),
+    ] {
+        let read = parse_graphs("a.case", &format!("graph\n{line}\n"))[0].read(&ops::registry(), "");
+        let message = read.unwrap_err().message;
+        assert!(message.starts_with(complaint), "{message}");
+    }
+    let idle = parse_graphs("a.case", "graph\nconst x float 1\nconst y float 2\nrun x\n")[0].clone();
+    assert_eq!(idle.read(&ops::registry(), "").unwrap().idle(), ["y"]);
 }

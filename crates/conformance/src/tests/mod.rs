@@ -3,6 +3,7 @@
 mod cases;
 mod client;
 mod format;
+mod graphs;
 mod op_list;
 mod programs;
 mod real;

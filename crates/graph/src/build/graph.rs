@@ -75,6 +75,8 @@ pub(crate) struct Inner {
     pub collections: BTreeMap<String, Vec<AttrValue>>,
     pub library: FunctionLibrary,
     pub seed: Option<i64>,
+    /// The lowest version of what was imported.
+    pub producer: Option<i32>,
     pub finalized: bool,
 }
 
@@ -131,7 +133,7 @@ impl Graph {
         GraphDef {
             nodes: inner.nodes[first.min(inner.nodes.len())..].iter().map(|node| node.def.clone()).collect(),
             library: inner.library.clone(),
-            versions: Versions { producer: PRODUCER, ..Versions::default() },
+            versions: Versions { producer: inner.producer.unwrap_or(PRODUCER), ..Versions::default() },
             ..GraphDef::default()
         }
     }
@@ -188,6 +190,12 @@ impl Graph {
             (Some(0), Some(0)) => (0, i64::from(i32::MAX)),
             (Some(graph), Some(seed)) => (graph, seed),
         }
+    }
+
+    /// Ops that are gone in newer graphs may be used from here on, if the version is lower.
+    pub(crate) fn lower_producer(&self, version: i32) {
+        let mut inner = self.lock();
+        inner.producer = Some(inner.producer.unwrap_or(PRODUCER).min(version));
     }
 
     /// Lets an input of `merge`, for which something stood so far, come from a node made later.

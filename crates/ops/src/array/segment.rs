@@ -3,7 +3,7 @@
 use super::gather::gather;
 use super::index::{Index, integer, product, shape_of};
 use super::nodes;
-use super::numbers::Summed;
+use super::numbers::{Bounded, Summed};
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
 use math::parallel::split_rows_mut;
@@ -159,12 +159,23 @@ fn prod_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(kernel::<T>(T::ONE, T::mul, |_, _| {})))
 }
 
+/// Whether the number of segments is an input; then segments without rows have no zeros but the least or the largest.
+fn counted(setup: &Setup<'_>) -> bool {
+    setup.input_types().len() == 3
+}
+
 fn max_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>(T::ZERO, Ordered::larger, |_, _| {})))
+    for_core!(setup, [f32, f64, i32, i64, u64], T => {
+        let missing = if counted(setup) { T::ends(setup.dtype("T")?).0 } else { T::ZERO };
+        Ok(kernel::<T>(missing, Ordered::larger, |_, _| {}))
+    })
 }
 
 fn min_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>(T::ZERO, Ordered::smaller, |_, _| {})))
+    for_core!(setup, [f32, f64, i32, i64, u64], T => {
+        let missing = if counted(setup) { T::ends(setup.dtype("T")?).1 } else { T::ZERO };
+        Ok(kernel::<T>(missing, Ordered::smaller, |_, _| {}))
+    })
 }
 
 /// `missing` fills segments without rows, `combine` meets a row, `finish` is told how many there were.

@@ -1,9 +1,9 @@
 //! Ops that call functions: plain calls, If, Case, and the gradient of a function.
 
-use graph::Function;
+use graph::{AttrValue, Function};
 use op::shapes::unknown;
 use op::{Callable, Grad, Inputs, Kernel, Op, Outputs, Setup, later, source, unary};
-use status::{Result, invalid};
+use status::{Code, Result, invalid};
 use std::sync::Arc;
 use tensor::{DType, Tensor};
 
@@ -79,7 +79,12 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 fn call(setup: &Setup<'_>) -> Result<Kernel> {
-    let function = setup.function("f")?;
+    let function = setup.function("f").map_err(|error| match (error.code, setup.def().attrs.get("f")) {
+        (Code::NotFound, Some(AttrValue::Func(f))) => {
+            invalid!("Failed to find function \"{}\" in function library", f.name)
+        }
+        _ => error,
+    })?;
     Ok(later(move |ctx, inputs, done| function.call(ctx, inputs, done)))
 }
 

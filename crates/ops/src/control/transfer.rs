@@ -57,7 +57,7 @@ fn ends(setup: &Setup<'_>) -> Result<Transfer> {
 }
 
 fn arg(setup: &Setup<'_>) -> Result<Kernel> {
-    Ok(Kernel::flow(Flow::Arg(setup.int("index")?.max(0) as usize)))
+    Ok(Kernel::flow(Flow::Arg(setup.int("index")?.max(0) as usize, setup.dtype("T")?)))
 }
 
 fn ret(setup: &Setup<'_>) -> Result<Kernel> {

@@ -135,7 +135,7 @@ fn rows(dtype: DType, shape: Shape, elements: &[&Option<Tensor>]) -> Result<Tens
     };
     let parts: Vec<Tensor> = elements.iter().map(|element| element.as_ref().unwrap_or(&zeros).clone()).collect();
     if let Some(part) = parts.iter().find(|part| *part.shape() != shape) {
-        return Err(invalid!("Incompatible shapes during merge: {shape} vs. {}", part.shape()));
+        return Err(invalid!("PartialTensorShape: Incompatible shapes during merge: {shape} vs. {}", part.shape()));
     }
     joined(dtype, whole, &parts)
 }
@@ -300,7 +300,7 @@ impl Concat {
             match (tensor, given, self.rows) {
                 (Some(tensor), _, _) if tensor.shape().get(1..) == Some(inner.dims()) => Ok(tensor.shape()[0] as i64),
                 (Some(tensor), _, _) => {
-                    Err(invalid!("Incompatible shapes during merge: {inner} vs. {}", tensor.shape()))
+                    Err(invalid!("PartialTensorShape: Incompatible shapes during merge: {inner} vs. {}", tensor.shape()))
                 }
                 (None, Some(length), _) => Ok(length),
                 (None, None, Some(rows)) => Ok(rows),

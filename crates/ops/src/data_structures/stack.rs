@@ -1,5 +1,6 @@
 //! Stacks of tensors, which end with their step: loops keep there what their gradients need.
 
+use crate::dispatch::undeclared;
 use super::step_resource::{announce, find};
 use graph::{Node, Output, Scope, ShapeQuery};
 use op::shapes::{none, scalar, unknown};
@@ -158,11 +159,11 @@ fn push_kernel(_: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn pop_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let dtype = setup.dtype("elem_type")?;
+    let (dtype, node) = (setup.dtype("elem_type")?, setup.name().to_string());
     Ok(many(move |ctx, mut inputs| {
         let tensor = find_stack(ctx, &mut inputs)?.pop()?;
         if tensor.dtype() != dtype {
-            return Err(invalid!("Must have type {} but got {}", dtype.number(), tensor.dtype().number()));
+            return Err(undeclared(&node, tensor.dtype(), dtype));
         }
         Ok(outputs![tensor])
     })

@@ -119,8 +119,8 @@ impl TensorList {
 /// What both shapes tell; TensorFlow's words if they disagree.
 pub(crate) fn merged(a: &PartialShape, b: &PartialShape) -> Result<PartialShape> {
     a.merge(b).map_err(|_| match (a.rank(), b.rank()) {
-        (Some(x), Some(y)) if x != y => invalid!("Incompatible ranks during merge: {x} vs. {y}"),
-        _ => invalid!("Incompatible shapes during merge: {a} vs. {b}"),
+        (Some(x), Some(y)) if x != y => invalid!("PartialTensorShape: Incompatible ranks during merge: {x} vs. {y}"),
+        _ => invalid!("PartialTensorShape: Incompatible shapes during merge: {a} vs. {b}"),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Variables that are passed by reference.
 
+use crate::dispatch::undeclared;
 use graph::{Node, Output, Scope};
 use op::shapes::{attr_shape, scalar, unchanged};
 use op::{Ctx, Grad, Kernel, Op, Setup, Value, Variable, many, outputs};
@@ -82,7 +83,7 @@ fn variable_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let variable = resources.get_or_create(&container, &name, make)?;
         resources.adopt(true, &container, &name, &variable.0);
         if variable.0.dtype() != dtype {
-            return Err(invalid!("Variable {name} holds {}, not {dtype}", variable.0.dtype()));
+            return Err(undeclared(&node, variable.0.dtype().to_ref(), dtype.to_ref()));
         }
         Ok(outputs![Value::Ref(variable.0.clone())])
     })

@@ -1,5 +1,6 @@
 //! Tensors that stay on their device between steps, called by a handle.
 
+use crate::dispatch::undeclared;
 use graph::ShapeQuery;
 use op::shapes::{none, scalar, unknown};
 use op::{Grad, Home, Kernel, Op, Resource, Setup, many, outputs, unary};
@@ -66,7 +67,7 @@ fn handle_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn tensor_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let (home, dtype) = (Home::of(setup), setup.dtype("dtype")?);
+    let (home, dtype, node) = (Home::of(setup), setup.dtype("dtype")?, setup.name().to_string());
     Ok(unary(move |_, handle| {
         if handle.shape().rank() != 0 {
             return Err(invalid!("handle must be scalar"));
@@ -77,7 +78,7 @@ fn tensor_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         };
         match kept.0.dtype() == dtype {
             true => Ok(kept.0.clone()),
-            false => Err(invalid!("The tensor with handle '{name}' holds {}, not {dtype}", kept.0.dtype())),
+            false => Err(undeclared(&node, kept.0.dtype(), dtype)),
         }
     })
     .free())

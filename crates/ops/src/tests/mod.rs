@@ -5,6 +5,7 @@ mod channels_first;
 mod evaluate;
 mod lookup;
 mod members;
+mod no_case;
 mod queue;
 mod reader;
 mod staging;
