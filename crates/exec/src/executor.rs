@@ -483,7 +483,7 @@ fn run_flow(flow: &Flow, node: &Node, inputs: SmallVec<[Option<Value>; 4]>) -> R
 
 /// What a Switch goes by.
 fn choice<T: Element>(value: Value) -> Result<T> {
-    let value = read(value)?;
+    let value = value.read()?;
     match value.shape().rank() {
         0 => value.to_scalar(),
         _ => Err(invalid!("The second input must be a scalar, but it has shape {}", value.shape())),
@@ -496,6 +496,7 @@ fn argument(index: usize, dtype: DType, value: Option<Value>) -> Result<Produced
     let found = match &value {
         Value::Tensor(tensor) => tensor.dtype(),
         Value::Ref(variable) => variable.dtype(),
+        Value::Stored(stored) => stored.dtype(),
     };
     if found != dtype.base() {
         return Err(invalid!("Expects arg[{index}] to be {dtype} but {found} is provided"));
