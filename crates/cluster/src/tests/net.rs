@@ -3,7 +3,7 @@
 
 use crate::tests::toy;
 use crate::{
-    ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Peers, RecvTensor, RegisterGraph, RunGraph,
+    Arriving, ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Peers, RecvTensor, RegisterGraph, RunGraph,
     RunGraphAnswer, Task, Worker, WorkerClient, WorkerOptions,
 };
 use futures_channel::oneshot;

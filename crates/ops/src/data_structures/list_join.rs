@@ -299,9 +299,10 @@ impl Concat {
             let given = leading.and_then(|leading| leading.get(i).copied());
             match (tensor, given, self.rows) {
                 (Some(tensor), _, _) if tensor.shape().get(1..) == Some(inner.dims()) => Ok(tensor.shape()[0] as i64),
-                (Some(tensor), _, _) => {
-                    Err(invalid!("PartialTensorShape: Incompatible shapes during merge: {inner} vs. {}", tensor.shape()))
-                }
+                (Some(tensor), _, _) => Err(invalid!(
+                    "PartialTensorShape: Incompatible shapes during merge: {inner} vs. {}",
+                    tensor.shape()
+                )),
                 (None, Some(length), _) => Ok(length),
                 (None, None, Some(rows)) => Ok(rows),
                 (None, None, None) => Err(match leading {

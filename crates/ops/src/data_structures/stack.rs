@@ -1,7 +1,7 @@
 //! Stacks of tensors, which end with their step: loops keep there what their gradients need.
 
-use crate::dispatch::undeclared;
 use super::step_resource::{announce, find};
+use crate::dispatch::undeclared;
 use graph::{Node, Output, Scope, ShapeQuery};
 use op::shapes::{none, scalar, unknown};
 use op::{Ctx, Grad, Inputs, Kernel, Op, Resource, Setup, many, outputs};

@@ -10,7 +10,7 @@ use crate::{
 use graph::Graph;
 use io::FileSystems;
 use layers::collection::global_variables_initializer;
-use layers::{Formula, Variable};
+use layers::{Formula, Formulas, Variable};
 use ops::data_structures::whole_file::{read_file, write_file};
 use session::{Given, Session, SessionConfig, feeds};
 
