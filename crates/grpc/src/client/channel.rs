@@ -1,6 +1,6 @@
 //! Connections to other tasks.
 
-use crate::server::{FRAME, Window};
+use crate::server::Window;
 use hyper_util::client::legacy::connect::HttpConnector;
 use status::{Result, invalid};
 use std::time::Duration;
@@ -22,7 +22,10 @@ fn endpoint(address: &str, window: Window) -> Result<Endpoint> {
     Ok(tuned(endpoint, window))
 }
 
-/// With frames of the size that was measured to be best for tensors.
+/// With these limits to what comes.
 pub(crate) fn tuned(endpoint: Endpoint, window: Window) -> Endpoint {
-    endpoint.initial_stream_window_size(window.call).initial_connection_window_size(window.all).max_frame_size(FRAME)
+    endpoint
+        .initial_stream_window_size(window.call)
+        .initial_connection_window_size(window.all)
+        .max_frame_size(window.frame)
 }

@@ -16,9 +16,7 @@ use tensor::{DType, Shape};
 use tonic::body::Body;
 
 const METHOD: &str = "RecvTensor";
-/// Frames below this size are put together.
-const SMALL: usize = 256 << 10;
-/// About so long are pieces that were put together.
+/// Frames are put together to pieces of this size.
 const PIECE: usize = 1 << 20;
 
 /// Asks for a tensor and waits for its beginning.
@@ -86,7 +84,15 @@ impl Answer {
         let Large { dtype, shape, require_ack, mut content, head } = large;
         let mut ready = VecDeque::new();
         content.push(bytes.split_off(head), &mut ready)?;
-        Ok(Arriving::Pieces(Box::new(Coming { answer: self, dtype, shape, require_ack, content, ready })))
+        Ok(Arriving::Pieces(Box::new(Coming {
+            answer: self,
+            dtype,
+            shape,
+            require_ack,
+            content,
+            ready,
+            buffer: BytesMut::new(),
+        })))
     }
 }
 
@@ -99,6 +105,7 @@ struct Coming {
     content: Content,
     /// Content that is here.
     ready: VecDeque<Bytes>,
+    buffer: BytesMut,
 }
 
 impl Coming {
@@ -115,23 +122,33 @@ impl Coming {
         }
     }
 
+    /// The next bytes, many together. By now the piece before them is gone, and its memory serves again.
     async fn piece(&mut self) -> Result<Option<Bytes>> {
-        let Some(first) = self.some().await? else {
-            if std::mem::take(&mut self.require_ack) {
-                acknowledge(&self.answer.link, self.answer.id).await;
+        self.buffer.reserve(PIECE);
+        while self.buffer.len() < PIECE && !(self.ready.is_empty() && self.content.is_complete()) {
+            let Some(mut bytes) = self.some().await? else { break };
+            let room = PIECE - self.buffer.len();
+            if bytes.len() > room {
+                self.ready.push_front(bytes.split_off(room));
             }
-            return Ok(None);
-        };
-        if first.len() >= SMALL {
-            return Ok(Some(first));
+            self.buffer.extend_from_slice(&bytes);
         }
-        let mut piece = BytesMut::with_capacity(PIECE);
-        piece.extend_from_slice(&first);
-        while piece.len() < PIECE - SMALL && !(self.ready.is_empty() && self.content.is_complete()) {
-            let Some(bytes) = self.some().await? else { break };
-            piece.extend_from_slice(&bytes);
+        if !self.buffer.is_empty() {
+            return Ok(Some(self.buffer.split().freeze()));
         }
-        Ok(Some(piece.freeze()))
+        self.end().await.map(|()| None)
+    }
+
+    /// Waits for the end of the answer.
+    async fn end(&mut self) -> Result<()> {
+        while let Some(bytes) = self.answer.frame().await? {
+            self.content.push(bytes, &mut self.ready)?;
+        }
+        self.content.finish()?;
+        if std::mem::take(&mut self.require_ack) {
+            acknowledge(&self.answer.link, self.answer.id).await;
+        }
+        Ok(())
     }
 }
 

@@ -30,23 +30,27 @@ pub(crate) const MAX_MESSAGE: usize = i32::MAX as usize;
 const WINDOW: u32 = 16 << 20;
 /// The same to a client, which gets the tensors. For 64 MiB on loopback, on a busy machine: about 670 ms of CPU
 /// time per GB, against 850 with 16 MiB; `examples/transfer_speed.rs` measures it.
-pub(crate) const TENSOR_WINDOW: Window = Window { call: 64 << 20, all: 64 << 20 };
+pub(crate) const TENSOR_WINDOW: Window = Window { call: 64 << 20, all: 64 << 20, frame: FRAME };
 /// The same for tensors that are read piece by piece: whoever writes them to a disk holds no more than this of each. All
 /// together have no limit: those that nobody reads yet must not keep back the one that is read.
-pub(crate) const PIECES_WINDOW: Window = Window { call: 1 << 20, all: i32::MAX as u32 };
+pub(crate) const PIECES_WINDOW: Window = Window { call: 1 << 20, all: i32::MAX as u32, frame: SMALL_FRAME };
 /// Large frames: fewer headers for the same tensor. In the same runs 4 MiB took about 780 ms, 64 and 256 KiB 900
 /// and more.
 pub(crate) const FRAME: u32 = 1 << 20;
+/// Frames of what is read slowly: memory of this size is used again at once, where that of large frames stays with the
+/// allocator for some milliseconds, in which many of them come.
+pub(crate) const SMALL_FRAME: u32 = 64 << 10;
 /// A caller that is silent for so long is asked whether it is there,
 const CALLER_QUIET: Duration = Duration::from_secs(30);
 /// and without an answer in this time its calls are ended.
 const CALLER_LOST: Duration = Duration::from_secs(60);
 
-/// How much may be under way: of one call, and of all calls on a connection.
+/// How much may be under way: of one call, of all calls on a connection, and at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     pub call: u32,
     pub all: u32,
+    pub frame: u32,
 }
 
 /// A server that is running.

@@ -1,6 +1,7 @@
 //! RecvTensor without copies: stands before the generated WorkerService and answers this one method itself,
 //! with a body whose pieces are the tensor's own bytes.
 
+use crate::server::SMALL_FRAME;
 use crate::server::recent::Recent;
 use crate::wire::{self, pieces, transfer};
 use bytes::Bytes;
@@ -94,7 +95,8 @@ async fn answer(
     Ok(answer)
 }
 
-/// A body whose content is read as it is sent; raw content goes in messages of its own. An error ends it.
+/// A body whose content is read as it is sent, in small frames; raw content goes in messages of its own. An error ends
+/// it.
 fn streamed(first: Bytes, content: Box<dyn cluster::Stream>, raw: bool) -> Body {
     let rest = stream::unfold(Some(content), move |content| async move {
         let mut content = content?;
@@ -105,12 +107,20 @@ fn streamed(first: Bytes, content: Box<dyn cluster::Stream>, raw: bool) -> Body 
             Err(error) => Err(error),
         };
         Some(match piece {
-            Ok(piece) => (piece.into_iter().map(Frame::data).collect(), Some(content)),
+            Ok(piece) => (piece.into_iter().flat_map(small).map(Frame::data).collect(), Some(content)),
             Err(error) => (vec![Frame::trailers(trailers(Some(error)))], None),
         })
     });
     let frames = stream::iter([vec![Frame::data(first)]]).chain(rest).flat_map(stream::iter);
     Body::new(StreamBody::new(frames.map(Ok::<_, Infallible>)))
+}
+
+/// Bytes in pieces of the size of small frames.
+fn small(mut bytes: Bytes) -> impl Iterator<Item = Bytes> {
+    std::iter::from_fn(move || {
+        let next = bytes.split_to(bytes.len().min(SMALL_FRAME as usize));
+        (!next.is_empty()).then_some(next)
+    })
 }
 
 /// How an answer ended.
