@@ -120,8 +120,13 @@ fn part_band_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![matrix_set_diag_band(&zeros, dy, &op.input(1), align_of(op)), NoGradient, NoGradient])
 }
 
+/// How the node packs its diagonals, if its matrices are of numbers.
+fn numbers(setup: &Setup<'_>) -> Result<Align> {
+    if setup.dtype("T")?.is_plain() { Align::of(setup) } else { Err(setup.no_kernel()) }
+}
+
 fn diag_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let align = Align::of(setup)?;
+    let align = numbers(setup)?;
     Ok(many(move |ctx, inputs| run_diag(ctx, inputs, align)).heavy())
 }
 
@@ -205,7 +210,7 @@ fn spread<E: Unit>(ctx: &Ctx<'_>, packed: &[E], output: &mut [E], band: &Band, p
 }
 
 fn part_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let align = Align::of(setup)?;
+    let align = numbers(setup)?;
     Ok(many(move |ctx, inputs| run_part(ctx, inputs, align)))
 }
 

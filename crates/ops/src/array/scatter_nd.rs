@@ -1,5 +1,6 @@
 //! ScatterNd and its kin: slices combined into a tensor at places that vectors of indices name.
 
+use super::args::to_shape;
 use super::gather_nd::{OUTSIDE, gather_nd, starts};
 use super::index::{joined, largest, place, product};
 use super::units::Unit;
@@ -197,7 +198,7 @@ fn checked_output_shape(indices: &Tensor, updates: &Tensor, shape: &Tensor) -> R
     if slices.rank() == 0 {
         return Err(invalid!("Updates shape must have rank at least one. Found:{slices}"));
     }
-    let dims = Shape::checked(&op::shapes::integers(shape)?)?;
+    let dims = to_shape(shape)?;
     if !fits_empty(dims.rank(), indices, updates) {
         return Err(invalid!("Indices and updates specified for empty output shape"));
     }

@@ -1,6 +1,6 @@
 //! Resizing by cubic interpolation, and its derivative.
 
-use super::pixel::Pixel;
+use super::pixel::{Pixel, Summed};
 use super::resizing::{Mapping, Sizes, Tap, by_taps, grad_by_taps, grad_shape, resized_shape};
 use crate::nn::copied;
 use graph::{Node, Output};
@@ -44,9 +44,11 @@ fn rule(op: &Node, dy: &Output) -> Result<Grads> {
 const STEPS: f32 = 1024.0;
 
 /// The weight of a pixel so many steps away, up to two pixels; `a` is the slope at one pixel.
-fn weight(steps: f32, a: f32) -> f32 {
-    let x = steps / STEPS;
-    if x <= 1.0 { ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0 } else { ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a }
+fn weight(steps: f32, a: f64) -> f32 {
+    let x = f64::from(steps / STEPS);
+    let near = || ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
+    let far = || ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a;
+    (if x <= 1.0 { near() } else { far() }) as f32
 }
 
 fn taps(mapping: Mapping, original: usize, resized: usize) -> Vec<[Tap; 4]> {
@@ -97,11 +99,12 @@ fn grad_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
-fn run_grad<T: Pixel>(ctx: &Ctx<'_>, mapping: Mapping, grads: Tensor, original: Tensor) -> Result<Tensor> {
+fn run_grad<T: Summed>(ctx: &Ctx<'_>, mapping: Mapping, grads: Tensor, original: Tensor) -> Result<Tensor> {
     let sizes = Sizes::of_grad(&grads, &original)?;
     let [rows, cols] = [0, 1].map(|axis| taps(mapping, sizes.original[axis], sizes.resized[axis]));
     super::narrowed::<T>(ctx, sizes.original_shape(), |out| {
-        grad_by_taps(ctx.pool(), &sizes, &rows, &cols, grads.values::<f32>()?, out);
+        let share = |grad: f32, row: f32, col: f32| T::Sum::from(grad) * T::Sum::from(row) * T::Sum::from(col);
+        grad_by_taps(ctx.pool(), &sizes, &rows, &cols, grads.values::<f32>()?, share, out);
         Ok(())
     })
 }

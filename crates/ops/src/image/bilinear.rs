@@ -1,6 +1,6 @@
 //! Resizing by linear interpolation, and its derivative.
 
-use super::pixel::Pixel;
+use super::pixel::{Pixel, Summed};
 use super::resizing::{Mapping, Sizes, Tap, grad_by_taps, grad_shape, resized_shape};
 use crate::nn::copied;
 use graph::{Node, Output};
@@ -112,7 +112,7 @@ fn grad_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
-fn run_grad<T: Pixel>(ctx: &Ctx<'_>, mapping: Mapping, grads: Tensor, original: Tensor) -> Result<Tensor> {
+fn run_grad<T: Summed>(ctx: &Ctx<'_>, mapping: Mapping, grads: Tensor, original: Tensor) -> Result<Tensor> {
     let sizes = Sizes::of_grad(&grads, &original)?;
     let taps = |axis: usize| -> Vec<[Tap; 2]> {
         let places = between(mapping, sizes.original[axis], sizes.resized[axis]);
@@ -121,7 +121,8 @@ fn run_grad<T: Pixel>(ctx: &Ctx<'_>, mapping: Mapping, grads: Tensor, original: 
     };
     let (rows, cols) = (taps(0), taps(1));
     super::narrowed::<T>(ctx, sizes.original_shape(), |out| {
-        grad_by_taps(ctx.pool(), &sizes, &rows, &cols, grads.values::<f32>()?, out);
+        let share = |grad: f32, row: f32, col: f32| T::Sum::from(grad * row * col);
+        grad_by_taps(ctx.pool(), &sizes, &rows, &cols, grads.values::<f32>()?, share, out);
         Ok(())
     })
 }

@@ -1,11 +1,12 @@
 //! Crops of images at boxes, each resized to one size, and the derivatives by images and boxes.
 
-use super::pixel::Pixel;
+use super::pixel::{Pixel, Summed};
 use crate::nn::{copied, shape_of};
 use graph::{Node, Output};
 use op::shapes::shape_from_input;
 use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid, out_of_range};
+use std::ops::AddAssign;
 use tensor::{DType, PartialShape, Shape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
@@ -211,7 +212,7 @@ fn grad_image_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
-fn run_grad_image<T: Pixel>(ctx: &Ctx<'_>, mut inputs: Inputs, nearest: bool) -> Result<Outputs> {
+fn run_grad_image<T: Summed>(ctx: &Ctx<'_>, mut inputs: Inputs, nearest: bool) -> Result<Outputs> {
     let (grads, boxes, images, size) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?, inputs.tensor(3)?);
     let [count, rows, cols, depth] = checked_grads(&grads)?;
     if size.shape().rank() != 1 {
@@ -234,7 +235,6 @@ fn run_grad_image<T: Pixel>(ctx: &Ctx<'_>, mut inputs: Inputs, nearest: bool) ->
     let (height, width) = (shape[1], shape[2]);
     let values = grads.values::<f32>()?;
     let out = super::narrowed::<T>(ctx, shape, |out| {
-        out.fill(0.0);
         for i in 0..count {
             let ([y1, x1, y2, x2], number) = boxes.get(i)?;
             let image = &mut out[number * height * width * depth..][..height * width * depth];
@@ -262,20 +262,23 @@ fn checked_grads(grads: &Tensor) -> Result<[usize; 4]> {
 }
 
 /// Adds a gradient to the pixels around a place.
-fn scatter(image: &mut [f32], width: usize, depth: usize, nearest: bool, (y, x): (f32, f32), grad: &[f32]) {
-    let mut add = |y: f32, x: f32, weight: f32| {
+fn scatter<S>(image: &mut [S], width: usize, depth: usize, nearest: bool, (y, x): (f32, f32), grad: &[f32])
+where
+    S: AddAssign + From<f32>,
+{
+    let mut add = |y: f32, x: f32, row: f32, col: f32| {
         let pixel = &mut image[(y as usize * width + x as usize) * depth..][..depth];
-        pixel.iter_mut().zip(grad).for_each(|(pixel, grad)| *pixel += grad * weight);
+        pixel.iter_mut().zip(grad).for_each(|(pixel, grad)| *pixel += S::from(col * (row * grad)));
     };
     if nearest {
-        return add(y.round(), x.round(), 1.0);
+        return add(y.round(), x.round(), 1.0, 1.0);
     }
     let (top, left) = (y.floor(), x.floor());
     let (down, across) = (y - top, x - left);
-    add(top, left, (1.0 - down) * (1.0 - across));
-    add(top, x.ceil(), (1.0 - down) * across);
-    add(y.ceil(), left, down * (1.0 - across));
-    add(y.ceil(), x.ceil(), down * across);
+    add(top, left, 1.0 - down, 1.0 - across);
+    add(top, x.ceil(), 1.0 - down, across);
+    add(y.ceil(), left, down, 1.0 - across);
+    add(y.ceil(), x.ceil(), down, across);
 }
 
 fn grad_boxes_kernel(setup: &Setup<'_>) -> Result<Kernel> {

@@ -183,18 +183,15 @@ impl Pixels {
         Pixels { height, width, channels, values, top: if wide { u16::MAX } else { 255 } }
     }
 
-    /// With as many channels as wanted: grey is repeated or made by `weights`, alpha dropped or made opaque.
-    fn with_channels(mut self, wanted: usize, weights: [f32; 3]) -> Pixels {
+    /// With as many channels as wanted: grey is repeated or made by `grey`, alpha dropped or made opaque.
+    fn with_channels(mut self, wanted: usize, grey: impl Fn([u16; 3]) -> u16) -> Pixels {
         let (found, top) = (self.channels, self.top);
         if wanted == 0 || wanted == found {
             return self;
         }
         let color = |pixel: &[u16]| if found < 3 { [pixel[0]; 3] } else { [pixel[0], pixel[1], pixel[2]] };
         let alpha = |pixel: &[u16]| if found.is_multiple_of(2) { pixel[found - 1] } else { top };
-        let grey = |pixel: &[u16]| {
-            let parts = color(pixel).into_iter().zip(weights).map(|(x, weight)| f32::from(x) * weight);
-            if found < 3 { pixel[0] } else { parts.sum::<f32>().round() as u16 }
-        };
+        let grey = |pixel: &[u16]| if found < 3 { pixel[0] } else { grey(color(pixel)) };
         self.values = match wanted {
             1 => self.values.chunks_exact(found).map(grey).collect(),
             3 => self.values.chunks_exact(found).flat_map(color).collect(),
@@ -276,7 +273,7 @@ fn decode_jpeg(request: &Request, bytes: &[u8], window: Option<Tensor>) -> Resul
     let failed = || invalid!("jpeg::Uncompress failed. Invalid JPEG data or crop window.");
     let window = window.as_ref().map(crop_window).transpose()?;
     let pixels = Pixels::new(read(bytes, ImageFormat::Jpeg).ok_or_else(failed)?);
-    let pixels = pixels.with_channels(request.channels, [0.299, 0.587, 0.114]).shrunk(request.ratio);
+    let pixels = pixels.with_channels(request.channels, jpeg_grey).shrunk(request.ratio);
     let Some([top, left, height, width]) = window else { return pixels.into_tensor(request) };
     let inside = |start: i64, size: i64, whole: usize| start >= 0 && size > 0 && start + size <= whole as i64;
     if !inside(top, height, pixels.height) || !inside(left, width, pixels.width) {
@@ -295,13 +292,25 @@ fn crop_window(window: &Tensor) -> Result<[i64; 4]> {
     }
 }
 
-/// TensorFlow gives libpng these weights of red, green and blue.
-const PNG_GREY: [f32; 3] = [0.299, 0.114, 0.587];
+fn jpeg_grey([red, green, blue]: [u16; 3]) -> u16 {
+    (0.299 * f32::from(red) + 0.587 * f32::from(green) + 0.114 * f32::from(blue)).round() as u16
+}
+
+/// As libpng: grey stays itself, weights are of 15 bits, and only sixteen bits are rounded.
+fn png_grey([red, green, blue]: [u16; 3], wide: bool) -> u16 {
+    if red == green && green == blue {
+        return red;
+    }
+    let sum = 9797 * u32::from(red) + 19234 * u32::from(green) + 3737 * u32::from(blue);
+    ((sum + if wide { 1 << 14 } else { 0 }) >> 15) as u16
+}
 
 fn decode_png(request: &Request, bytes: &[u8]) -> Result<Tensor> {
     wrong_op(request, "PNG")?;
     let image = read(bytes, ImageFormat::Png);
-    let mut pixels = Pixels::new(image.ok_or_else(|| invalid!("Invalid PNG data, size {}", bytes.len()))?);
+    let pixels = Pixels::new(image.ok_or_else(|| invalid!("Invalid PNG data, size {}", bytes.len()))?);
+    let wide = pixels.top > 255;
+    let mut pixels = pixels.with_channels(request.channels, |color| png_grey(color, wide));
     if request.dtype != DType::U8 && pixels.top == 255 {
         // Eight bits become sixteen by repetition, so that white stays white.
         pixels.values.iter_mut().for_each(|x| *x *= 257);
@@ -310,7 +319,7 @@ fn decode_png(request: &Request, bytes: &[u8]) -> Result<Tensor> {
         pixels.values.iter_mut().for_each(|x| *x >>= 8);
         pixels.top = 255;
     }
-    pixels.with_channels(request.channels, PNG_GREY).into_tensor(request)
+    pixels.into_tensor(request)
 }
 
 fn decode_gif(request: &Request, bytes: &[u8]) -> Result<Tensor> {

@@ -1,7 +1,7 @@
 //! Images: resizing, cropping, colours, boxes, and file formats.
 
 use op::{Ctx, Op};
-use pixel::Pixel;
+use pixel::Summed;
 use status::Result;
 use tensor::{Element, Shape, Tensor};
 
@@ -40,15 +40,15 @@ pub(crate) const TABLES: &[&[Op]] = &[
     nms::OPS,
 ];
 
-/// A tensor that `body` writes as float, in its own type in the end.
-fn narrowed<T: Pixel>(ctx: &Ctx<'_>, shape: Shape, body: impl FnOnce(&mut [f32]) -> Result<()>) -> Result<Tensor> {
-    let mut wide = Tensor::scratch::<f32>(&shape)?;
+/// A tensor of sums that `body` adds to, in its own type in the end.
+fn narrowed<T: Summed>(ctx: &Ctx<'_>, shape: Shape, body: impl FnOnce(&mut [T::Sum]) -> Result<()>) -> Result<Tensor> {
+    let mut wide = Tensor::zeros::<T::Sum>(&shape)?;
     body(wide.values_mut()?)?;
-    if T::DTYPE == f32::DTYPE {
+    if T::DTYPE == T::Sum::DTYPE {
         return Ok(wide);
     }
     let mut out = Tensor::scratch::<T>(shape)?;
     let cost = math::elementwise::cost::SIMPLE;
-    math::elementwise::map(ctx.pool(), cost, wide.values::<f32>()?, out.values_mut()?, T::from_f32);
+    math::elementwise::map(ctx.pool(), cost, wide.values::<T::Sum>()?, out.values_mut()?, T::of_sum);
     Ok(out)
 }

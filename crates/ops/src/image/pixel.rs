@@ -1,5 +1,6 @@
 //! Numbers of which images are made.
 
+use std::ops::{AddAssign, Mul};
 use tensor::{Element, bf16, f16};
 
 /// A channel of a pixel.
@@ -45,3 +46,31 @@ macro_rules! half_float {
 }
 
 half_float!(f16, bf16);
+
+/// A floating channel, of which many are added up.
+pub(crate) trait Summed: Pixel {
+    /// What a sum is kept in: nothing narrower than float.
+    type Sum: Element + AddAssign + Mul<Output = Self::Sum> + From<f32>;
+    /// The sum as a channel.
+    fn of_sum(sum: Self::Sum) -> Self;
+}
+
+macro_rules! summed {
+    ($($t:ty: $sum:ty = $of_sum:expr;)*) => {$(
+        impl Summed for $t {
+            type Sum = $sum;
+
+            #[inline(always)]
+            fn of_sum(sum: $sum) -> $t {
+                $of_sum(sum)
+            }
+        }
+    )*};
+}
+
+summed! {
+    f32: f32 = std::convert::identity;
+    f64: f64 = std::convert::identity;
+    f16: f32 = f16::from_f32;
+    bf16: f32 = bf16::from_f32;
+}

@@ -2,7 +2,8 @@
 
 use op::{Setup, ShapeQuery};
 use status::{Result, invalid};
-use tensor::{PartialShape, Shape, Tensor};
+use std::ops::AddAssign;
+use tensor::{Element, PartialShape, Shape, Tensor};
 
 /// How the coordinates of a resized image map to those of the original.
 #[derive(Clone, Copy, Debug)]
@@ -158,19 +159,20 @@ pub(crate) fn by_taps<T: super::pixel::Pixel, const N: usize>(
     });
 }
 
-/// The derivative of `by_taps` by the images: every gradient goes back along its taps.
-pub(crate) fn grad_by_taps<const N: usize>(
+/// The derivative of `by_taps` by the images: every gradient goes back along its taps, and `share` is what arrives of
+/// it by the weights of a row and a column. Adds to `out`.
+pub(crate) fn grad_by_taps<S: Element + AddAssign, const N: usize>(
     pool: &math::Pool,
     sizes: &Sizes,
     rows: &[[Tap; N]],
     cols: &[[Tap; N]],
     grads: &[f32],
-    out: &mut [f32],
+    share: impl Fn(f32, f32, f32) -> S + Sync,
+    out: &mut [S],
 ) {
     let [height, width] = sizes.original;
     let channels = sizes.channels;
     let (image, each) = (height * width * channels, rows.len() * cols.len() * channels);
-    out.fill(0.0);
     math::parallel::split_rows_mut(pool, (each * N * N) as f32, out, image.max(1), |first, out| {
         for (i, out) in out.chunks_exact_mut(image).enumerate() {
             let grads = &grads[(first + i) * each..][..each];
@@ -178,8 +180,8 @@ pub(crate) fn grad_by_taps<const N: usize>(
                 for row in &rows[point / cols.len()] {
                     for col in &cols[point % cols.len()] {
                         let out = &mut out[(row.at * width + col.at) * channels..][..channels];
-                        let weight = row.weight * col.weight;
-                        out.iter_mut().zip(grad).for_each(|(out, grad)| *out += grad * weight);
+                        let pairs = out.iter_mut().zip(grad);
+                        pairs.for_each(|(out, &grad)| *out += share(grad, row.weight, col.weight));
                     }
                 }
             }

@@ -1,7 +1,6 @@
 //! Sums of products on strided operands: what can be is one batch of matrix products on the operands as they lie.
 
 use super::einsum::{Equation, Subscripts};
-use crate::array::index::joined;
 use math::function::Number;
 use math::gemm::{self, Matrix, matmul_batch};
 use op::Ctx;
@@ -35,7 +34,7 @@ where
         let axes = operands.iter().flatten().filter(|axis| axis.label == label);
         axes.map(|axis| axis.size).fold(1, |size, other| if size == 1 { other } else { size })
     };
-    check_dots(&operands, inputs, size)?;
+    check_dots(&operands, &labels, size)?;
     let shape: Shape = labels.iter().map(|&label| size(label)).collect();
     shape.checked_elements()?;
     let mut unique: Vec<Label> = Vec::new();
@@ -121,15 +120,35 @@ fn output_labels(equation: &Equation, operands: &[Vec<Axis>]) -> Result<Vec<Labe
 }
 
 /// Axes under the dots are equal, or one.
-fn check_dots(operands: &[Vec<Axis>], inputs: &[Tensor], size: impl Fn(Label) -> usize) -> Result<()> {
+fn check_dots(operands: &[Vec<Axis>], output: &[Label], size: impl Fn(Label) -> usize) -> Result<()> {
     let fits = |axis: &Axis| axis.size == 1 || axis.size == size(axis.label) || matches!(axis.label, Label::Letter(_));
-    match operands.iter().flatten().all(fits) {
-        true => Ok(()),
-        false => {
-            let shapes: Vec<String> = inputs.iter().map(|input| input.shape().to_string()).collect();
-            Err(invalid!("Invalid broadcasting dimensions: {}", joined(&shapes, " vs. ")))
-        }
+    match operands {
+        [lhs, rhs] if !lhs.iter().chain(rhs).all(fits) => Err(invalid!(
+            "Invalid broadcasting dimensions: {} vs. {}",
+            laid_out(lhs, rhs, output),
+            laid_out(rhs, lhs, output)
+        )),
+        _ => Ok(()),
     }
+}
+
+/// The shape in which TensorFlow would multiply an operand: dots and batch as they are, then what stays and what is
+/// contracted as one axis each; the other way round if the operand lies so already.
+fn laid_out(axes: &[Axis], other: &[Axis], output: &[Label]) -> Shape {
+    let kind = |axis: &&Axis| {
+        let shared = other.iter().any(|other| other.label == axis.label);
+        match (axis.label, output.contains(&axis.label), shared) {
+            (Label::Dots(_), ..) => 0,
+            (_, true, true) => 1,
+            (_, false, true) => 2,
+            (_, true, false) => 3,
+            (_, false, false) => 4,
+        }
+    };
+    let of = |wanted: usize| axes.iter().filter(move |axis| kind(axis) == wanted).map(|axis| axis.size);
+    let (contracted, free) = (of(2).product(), of(3).product());
+    let last = if axes.iter().is_sorted_by_key(|axis| kind(&axis)) { [contracted, free] } else { [free, contracted] };
+    of(0).chain(of(1)).chain(last).collect()
 }
 
 /// The axis with this label; one that is missing, or repeated, stands still.

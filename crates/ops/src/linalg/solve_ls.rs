@@ -6,12 +6,13 @@ use super::nodes::{adjoint, product};
 use super::triangular_solve::triangular_solve;
 use crate::array::matrix_diag::{matrix_diag, matrix_diag_part};
 use crate::array::nodes;
+use crate::control::flow::switch_on;
 use graph::{Node, Output};
 use math::gemm::{Matrix, matmul};
 use math::linalg::{self, RealScalar, Scalar};
 use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
-use tensor::{PartialShape, Tensor};
+use tensor::{DType, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -45,32 +46,54 @@ fn solve_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::new(&[batch, &[cols, width]].concat())])
 }
 
-/// Differentiates the normal equations, of the first kind for high matrices and of the second for wide ones.
+/// Differentiates the normal equations, of the first kind for high matrices and of the second for wide ones. Where the
+/// shape is not known yet, both are built and the step decides.
 fn rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [a, b, regularizer] = op.inputs()?;
     if !op.attr_bool("fast")? {
         return Err(invalid!("Gradient not defined for fast=False"));
     }
-    let shape = a.shape();
+    let problem = [a, b, regularizer, op.output(0), dy.clone()];
+    let shape = problem[0].shape();
     let known = shape.rank().and_then(|rank| shape.dim(rank.checked_sub(2)?).zip(shape.dim(rank - 1)));
-    let Some((rows, cols)) = known else { return Err(invalid!("the gradient of {} needs a known shape", op.name())) };
-    let high = rows >= cols;
-    let gramian = product(&a, &a, high, !high);
+    let [da, db] = match known {
+        Some((rows, cols)) if rows >= cols => high_gradients(&problem),
+        Some(_) => wide_gradients(&problem),
+        None => either_gradients(&problem),
+    };
+    Ok(grads![da, db, NoGradient])
+}
+
+fn either_gradients(problem: &[Output; 5]) -> [Output; 2] {
+    let dims = nodes::shape(&problem[0], DType::I32);
+    let high = nodes::pair("GreaterEqual", &nodes::element(&dims, -2), &nodes::element(&dims, -1));
+    let branch = |index: usize| problem.each_ref().map(|value| switch_on(value, &high).output(index));
+    let ([high_da, high_db], [wide_da, wide_db]) = (high_gradients(&branch(1)), wide_gradients(&branch(0)));
+    let meet = |yes: Output, no: Output| yes.scope().op("Merge").inputs([&yes, &no]).node().output(0);
+    [meet(high_da, wide_da), meet(high_db, wide_db)]
+}
+
+/// The Cholesky factor of the gramian with the regularizer on its diagonal, and what solves with it.
+fn solver(a: &Output, regularizer: &Output, high: bool) -> impl Fn(&Output) -> Output {
+    let gramian = product(a, a, high, !high);
     let ones = nodes::one("OnesLike", &matrix_diag_part(&gramian));
-    let gramian = &gramian + matrix_diag(&(ones * nodes::cast(&regularizer, a.dtype())));
-    let l = cholesky(&gramian);
-    let solved = |x: &Output| triangular_solve(&l, &triangular_solve(&l, x, true, false), true, true);
-    if high {
-        let (z, x) = (solved(dy), op.output(0));
-        let xz = product(&x, &z, false, true);
-        let da = product(&b, &z, false, true) - product(&a, &(&xz + adjoint(&xz)), false, false);
-        return Ok(grads![da, product(&a, &z, false, false), NoGradient]);
-    }
-    let db = solved(&product(&a, dy, false, false));
-    let z = solved(&b);
-    let first = product(&db, &product(&z, &a, true, false), false, false);
-    let second = product(&z, &(dy - product(&a, &db, true, false)), false, true);
-    Ok(grads![second - first, db, NoGradient])
+    let l = cholesky(&(&gramian + matrix_diag(&(ones * nodes::cast(regularizer, a.dtype())))));
+    move |x| triangular_solve(&l, &triangular_solve(&l, x, true, false), true, true)
+}
+
+fn high_gradients([a, b, regularizer, x, dy]: &[Output; 5]) -> [Output; 2] {
+    let z = solver(a, regularizer, true)(dy);
+    let xz = product(x, &z, false, true);
+    let da = product(b, &z, false, true) - product(a, &(&xz + adjoint(&xz)), false, false);
+    [da, product(a, &z, false, false)]
+}
+
+fn wide_gradients([a, b, regularizer, _, dy]: &[Output; 5]) -> [Output; 2] {
+    let solved = solver(a, regularizer, false);
+    let (db, z) = (solved(&product(a, dy, false, false)), solved(b));
+    let first = product(&db, &product(&z, a, true, false), false, false);
+    let second = product(&z, &(dy - product(a, &db, true, false)), false, true);
+    [second - first, db]
 }
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {

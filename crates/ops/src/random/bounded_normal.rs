@@ -3,10 +3,14 @@
 use super::binomial::places;
 use super::sampler::{Sampled, doubles, ending_with};
 use super::stream::{Stream, from_seed, shape_of};
+use crate::array::nodes;
+use crate::math_ops::broadcast_grad::sum_to_shape_of;
+use graph::{Node, Output};
 use math::philox::{Draw, Philox};
-use op::{Grad, Kernel, Op, Setup, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, grads, many, outputs};
 use status::{Result, internal, invalid};
-use tensor::{Shape, Tensor};
+use std::f64::consts::FRAC_1_SQRT_2;
+use tensor::{DType, Shape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -22,10 +26,49 @@ pub(crate) const OPS: &[Op] = &[
               dtype, maxvals: dtype) -> output: dtype; S: {int32, int64}; Tseed: {int32, int64} = int64; dtype: \
               {half, float, double}",
         shape: super::draw::from_shape,
-        grad: Grad::Stop,
+        grad: Grad::Rule(stateless_rule),
         kernel: stateless_kernel,
     },
 ];
+
+/// A sample stays where it is in its distribution F: by a parameter, dx = -(dF by it) / (dF by x).
+fn stateless_rule(op: &Node, dy: &Output) -> Result<Grads> {
+    let [_, _, mean, deviation, low, high] = op.inputs()?;
+    let sample = op.output(0);
+    let deviations = |x: &Output| (x - &mean) / &deviation;
+    let (at, at_low, at_high) = (deviations(&sample), deviations(&low), deviations(&high));
+    let twice_below = |x: &Output| nodes::one("Erfc", &(x * x.like(-FRAC_1_SQRT_2)));
+    let (below, least) = (twice_below(&at), twice_below(&at_low));
+    let part = (below - &least) / (twice_below(&at_high) - &least);
+    // Kept off zero and one, of which there is no logarithm.
+    let (tiny, nearly) = edges(mean.dtype());
+    let part = nodes::pair("Minimum", &nodes::pair("Maximum", &part, &part.like(tiny)), &part.like(nearly));
+    let falls = |bound: &Output, log: Output| {
+        let squares = nodes::one("Square", &at) - nodes::one("Square", bound);
+        nodes::one("Exp", &(squares * at.like(0.5) + log))
+    };
+    let by_low = falls(&at_low, nodes::one("Log1p", &-&part));
+    let by_high = falls(&at_high, nodes::one("Log", &part));
+    let back = |gradient: Output, parameter: &Output| sum_to_shape_of(gradient, parameter, &sample);
+    Ok(grads![
+        NoGradient,
+        NoGradient,
+        back(dy.clone(), &mean),
+        back(dy * &at, &deviation),
+        back(dy * by_low, &low),
+        back(dy * by_high, &high)
+    ])
+}
+
+/// The smallest number of a type that is not subnormal, and the largest below one.
+fn edges(dtype: DType) -> (f64, f64) {
+    let (smallest, digits) = match dtype {
+        DType::F16 => (-14, 10),
+        DType::F32 => (-126, 23),
+        _ => (-1022, 52),
+    };
+    (2.0_f64.powi(smallest), 1.0 - 2.0_f64.powi(-digits))
+}
 
 /// Tries after which a sampler gives up.
 const TRIES: usize = 1000;

@@ -90,7 +90,10 @@ fn add_many_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(many(move |_, mut inputs| {
         let [indices, values, shape] = [inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?];
         let (rows, map) = (rows(&indices, &values, &shape)?, map()?);
-        let handles: Vec<i64> = rows.into_iter().map(|row| map.add(row)).collect();
+        // TensorFlow numbers the rows that hold something first, then the empty ones.
+        let (full, empty): (Vec<_>, Vec<_>) = rows.into_iter().enumerate().partition(|(_, row)| row[1].elements() > 0);
+        let mut handles = vec![0; full.len() + empty.len()];
+        full.into_iter().chain(empty).for_each(|(number, row)| handles[number] = map.add(row));
         Ok(outputs![Tensor::vector(&handles)])
     }))
 }
