@@ -41,6 +41,7 @@ class Case:
     def __init__(self, lines):
         self.lines = [line for line in lines if split(line)[0] not in GENERATED]
         self.inputs, self.flags, self.like, self.op = [], set(), None, None
+        self.undefined, self.stand_ins, self.shaped = set(), {}, set()
         for tokens in map(split, self.lines):
             if tokens[0] == "op":
                 self.op, self.attrs = tokens[1], dict(token.split("=", 1) for token in tokens[2:])
@@ -48,8 +49,14 @@ class Case:
                 self.inputs.append((tokens[1], tokens[2:]))
             elif tokens[0] == "like":
                 self.like = tokens[1]
-            elif tokens[0] in ("nograd", "shapes", "ranked", "shaped"):
+            elif tokens[0] == "any":
+                self.undefined |= set(tokens[1:])
+            elif tokens[0] == "as":
+                missing, known = tokens[1].split("=")
+                self.stand_ins[dtype_of(missing)] = dtype_of(known)
+            elif tokens[0] in ("nograd", "shapes", "ranked", "shaped", "slopes"):
                 self.flags.add(tokens[0])
+                self.shaped |= set(tokens[1:])
             elif tokens[0] != "tol" and not tokens[0].startswith("#"):
                 raise Bad(f"what is '{tokens[0]}'?")
         if self.op is None:
@@ -94,16 +101,17 @@ class Built:
             dtype, _, array = tensor_of(tokens)
             if array is None:
                 raise Bad(f"input {name} has no values")
-            placeholder = tf.compat.v1.placeholder(dtype, self.known_shape(array))
-            self.feed[placeholder] = array
+            dtype = self.case.stand_ins.get(dtype, dtype)
+            placeholder = tf.compat.v1.placeholder(dtype, self.known_shape(name, array))
+            self.feed[placeholder] = array.astype(dtype.as_numpy_dtype) if self.case.stand_ins else array
             return placeholder
         dtype, shape, array = tensor_of(split(match[2]))
         make = self.ref_variable if match[1] == "ref" else self.resource_variable
         return make(name, dtype, shape, array)
 
-    def known_shape(self, array):
+    def known_shape(self, name, array):
         """What TensorFlow's shape function is told of an input: nothing, unless the case says more."""
-        if "shaped" in self.case.flags:
+        if "shaped" in self.case.flags and name in (self.case.shaped or {name}):
             return np.shape(array)
         return [None] * np.ndim(array) if "ranked" in self.case.flags else None
 
@@ -177,13 +185,21 @@ def run_node(case, built, node, sess):
     for arg, tensor in zip(output_names(node), node.outputs):
         opaque = tensor.dtype in (tf.resource, tf.variant)
         array = None if opaque else next(results)
-        text = spell_tensor(tensor.dtype.base_dtype, array)
+        text = spell_answer(case, arg, tensor.dtype.base_dtype, array)
         if "shapes" in case.flags and not opaque:
             text = f"{dtype_name(tensor.dtype)}[{','.join(map(str, np.asarray(array).shape))}] any"
         lines.append(f"out {arg} {text}")
     for name, dtype, read in built.variables:
         lines.append(f"after {name} {left(sess, dtype, read)}")
     return lines
+
+
+def spell_answer(case, name, dtype, array):
+    """A tensor that TensorFlow answered, in the type that the case asks for."""
+    for asked, used in case.stand_ins.items():
+        if used == dtype:
+            dtype, array = asked, np.asarray(array).astype(asked.as_numpy_dtype)
+    return f"{dtype_name(dtype)} any" if name in case.undefined else spell_tensor(dtype, array)
 
 
 def left(sess, dtype, read):
@@ -223,19 +239,40 @@ def gradients(built, node):
         return []
     with session() as sess:
         values = sess.run(ys, built.feed)
-        weights = [tf.constant(weights_like(y.shape, t.dtype), t.dtype) for y, t in zip(values, ys)]
+        asked = {used: asked for asked, used in built.case.stand_ins.items()}
+        weights = [weights_like(y.shape, asked.get(t.dtype, t.dtype)) for y, t in zip(values, ys)]
+        weights = [tf.constant(weight.astype(t.dtype.as_numpy_dtype), t.dtype) for weight, t in zip(weights, ys)]
         try:
             grads = tf.gradients(ys, [tensor for _, tensor in xs], grad_ys=weights)
             grads = [tf.convert_to_tensor(grad) if grad is not None else None for grad in grads]
-            found = iter(sess.run([grad for grad in grads if grad is not None], built.feed))
+            found = sess.run([grad for grad in grads if grad is not None], built.feed)
+            if "slopes" in built.case.flags:
+                wanted = [tensor for (_, tensor), grad in zip(xs, grads) if grad is not None]
+                found = [slope(built, sess, ys, weights, tensor) for tensor in wanted]
         except (LookupError, ValueError, TypeError, NotImplementedError, tf.errors.OpError) as error:
             print(f"  {built.case.op}: no gradient: {str(error).splitlines()[0]}")
             return []
-    lines = []
+    lines, found = [], iter(found)
     for (name, tensor), grad in zip(xs, grads):
-        text = "none" if grad is None else spell_tensor(tensor.dtype, next(found))
+        text = "none" if grad is None else spell_answer(built.case, name, tensor.dtype, next(found))
         lines.append(f"grad {name} {text}")
     return lines if any(not line.endswith(" none") for line in lines) else []
+
+
+def slope(built, sess, ys, weights, x):
+    """The gradient by one input, from what TensorFlow answers on either side of each element."""
+    middle, factors = built.feed[x], [sess.run(weight) for weight in weights]
+    step = 2.0**-17 if x.dtype in (tf.float64, tf.complex128) else 2.0**-10
+    found = np.zeros(middle.shape, np.complex128)
+    for place in np.ndindex(middle.shape):
+        for direction in (1, 1j) if x.dtype.is_complex else (1,):
+            for side in (step, -step):
+                near = middle.copy()
+                near[place] += side * direction
+                values = sess.run(ys, {**built.feed, x: near})
+                total = sum(np.vdot(factor, value.astype(np.complex128)).real for value, factor in zip(values, factors))
+                found[place] += direction * total / (2 * side)
+    return found.astype(middle.dtype) if x.dtype.is_complex else found.real.astype(middle.dtype)
 
 
 # Files

@@ -118,7 +118,8 @@ impl Case {
             ["after", name, rest @ ..] => self.want.outputs()?.1.push((name.to_string(), Expected::parse(rest)?)),
             ["grad", name, rest @ ..] => self.grads.push((name.to_string(), Expected::parse(rest)?)),
             ["tol", text] => self.tolerance = Some(text.parse().map_err(|_| invalid!("{text} is not a tolerance"))?),
-            ["nograd"] | ["shapes"] | ["ranked"] | ["shaped"] | ["like", _] => {} // for update.py
+            ["nograd"] | ["shapes"] | ["ranked"] | ["shaped", ..] | ["slopes"] => {} // for update.py
+            ["like", _] | ["as", _] | ["any", ..] => {}                              // likewise
             _ => self.want.line(words)?,
         }
         Ok(())

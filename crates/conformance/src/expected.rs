@@ -32,7 +32,7 @@ pub enum Elements {
     },
     /// Anything of that type and shape.
     Any,
-    /// Handles and variants: anything of that type.
+    /// Handles, variants, and memory that TensorFlow leaves as it was: anything of that type.
     Opaque,
     /// No tensor: an input that has no gradient, a variable that has no value.
     None,
@@ -59,7 +59,7 @@ impl Expected {
         }
         let (dtype, shape) = head(first)?;
         let elements = match &words[1..] {
-            ["any"] if matches!(dtype, DType::RESOURCE | DType::VARIANT) => Elements::Opaque,
+            ["any"] if !first.contains('[') => Elements::Opaque,
             ["any"] => Elements::Any,
             rest if rest.last().is_some_and(|word| word.starts_with("mix=")) => sampled(dtype, rest)?,
             _ => Elements::All(tensor(words)?),

@@ -1,7 +1,7 @@
 //! The runtime that is a session: in this process, on our server, or on a real TensorFlow server. It also
 //! differentiates.
 
-use crate::{Answer, Case, Elements, Input, Kind, Runner, Want};
+use crate::{Answer, Case, Input, Kind, Runner, Want};
 use flowgrid::prelude::*;
 use flowgrid::{AttrValue, GradientOptions, gradients_with};
 use graph::{Signature, Signatures};
@@ -23,11 +23,11 @@ impl InSession {
 
 impl Runner for InSession {
     fn takes(&self, case: &Case) -> bool {
-        let opaque = |outputs: &[(String, crate::Expected)]| {
-            outputs.iter().any(|(_, expected)| matches!(expected.elements, Elements::Opaque))
+        let held = |outputs: &[(String, crate::Expected)]| {
+            outputs.iter().any(|(_, expected)| matches!(expected.dtype, DType::RESOURCE | DType::VARIANT))
         };
         match &case.want {
-            Want::Outputs { outputs, .. } => !(opaque(outputs) || self.derivatives && case.grads.is_empty()),
+            Want::Outputs { outputs, .. } => !(held(outputs) || self.derivatives && case.grads.is_empty()),
             _ => !self.derivatives,
         }
     }
