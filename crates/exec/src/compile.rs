@@ -42,7 +42,12 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
     };
     for (((flat, kernel), pulls), &frame) in graph.nodes.iter().zip(made).zip(pulls).zip(&frames.of) {
         let uninitialized = kernels.registry().signature(&flat.def.op).is_some_and(|op| op.allows_uninitialized_input);
-        let node = make_node(flat, kernel, uninitialized, frame, &mut program);
+        let mut node = make_node(flat, kernel, uninitialized, frame, &mut program);
+        if !path.is_empty() {
+            // Nodes of functions are not placed: they run where the caller is.
+            node.device = library.devices().device(&flat.def.device)?.0.into();
+        }
+        node.inlined = library.is_inlined(&flat.def.op);
         program.nodes.push(Node { pulls, ..node });
     }
     lay_edges(&graph, &mut program);
@@ -99,6 +104,7 @@ fn make_node(flat: &FlatNode, kernel: Arc<Kernel>, uninitialized: bool, frame: u
         outputs: vec![0; flat.output_types.len() + 1],
         control_outputs: (0, 0),
         kind,
+        inlined: false,
         kernel,
         pulls: Vec::new(),
     }

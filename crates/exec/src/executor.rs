@@ -8,9 +8,8 @@
 use crate::core::{Core, Produced, Ready};
 use crate::far::add_far;
 use crate::program::{Kind, Node, OutEdge, Program};
-use crate::{NodeStats, Stats};
 use crossbeam_queue::SegQueue;
-use op::{Cost, Ctx, Flow, Inputs, Outputs, Run, StepEnv, Value};
+use op::{Cost, Ctx, Flow, Inputs, NodeStats, Outputs, Run, Stats, StepEnv, Value};
 use parking_lot::Mutex;
 use smallvec::{SmallVec, smallvec};
 use status::{Error, Result, internal, invalid};
@@ -34,8 +33,6 @@ pub struct RunOptions {
     pub env: Arc<StepEnv>,
     /// Arguments, if it is a function.
     pub args: Vec<Option<Value>>,
-    /// Where to note when nodes ran.
-    pub stats: Option<Arc<Stats>>,
 }
 
 /// Runs a program. Light ops run before this returns; heavy ones on the threads of the step.
@@ -44,7 +41,6 @@ pub fn run(program: Arc<Program>, options: RunOptions, finish: Finish) {
     let active = Arc::new(Active {
         program,
         env: options.env,
-        stats: options.stats,
         core: Mutex::new((core, None)),
         inbox: SegQueue::new(),
         waiting: AtomicUsize::new(0),
@@ -57,7 +53,6 @@ pub fn run(program: Arc<Program>, options: RunOptions, finish: Finish) {
 struct Active {
     program: Arc<Program>,
     env: Arc<StepEnv>,
-    stats: Option<Arc<Stats>>,
     /// The state and the first error; only the combiner touches it.
     core: Mutex<(Core, Option<Error>)>,
     inbox: SegQueue<Message>,
@@ -209,11 +204,13 @@ impl Active {
             Cost::ByInput => core.input_elements(&ready) >= LIGHT,
             Cost::Heavy => true,
         };
-        if !heavy && self.stats.is_none() && matches!(node.kernel.run, Run::Source(_) | Run::Unary(_) | Run::Binary(_))
+        if !heavy
+            && self.env.stats.is_none()
+            && matches!(node.kernel.run, Run::Source(_) | Run::Unary(_) | Run::Binary(_))
         {
             return self.run_simple(core, error, node, ready);
         }
-        let scheduled = self.stats.as_ref().map_or(0, |stats| stats.now());
+        let scheduled = self.env.stats.as_ref().map_or(0, |stats| stats.now());
         let work = Work { ready, key: core.key(&ready), inputs: core.take_inputs(&ready), scheduled };
         if !heavy {
             return self.run_light(core, error, node, work);
@@ -284,13 +281,13 @@ impl Active {
     }
 
     fn run_kernel(&self, node: &Node, work: Work) -> Result<Produced> {
-        let start = self.stats.as_ref().map_or(0, |stats| stats.now());
+        let start = self.env.stats.as_ref().map_or(0, |stats| stats.now());
         let ctx = Ctx { env: &self.env, frame: work.key, iteration: work.ready.iteration };
         let result = match &node.kernel.run {
             Run::Stored(_) => self.call_stored(node, &ctx, work.inputs),
             _ => call(node, &ctx, work.inputs),
         };
-        if let Some(stats) = &self.stats {
+        if let Some(stats) = &self.env.stats {
             note(stats, node, work.scheduled, start, result.as_ref().ok());
         }
         result.map_err(|error| error.at_node(&node.name))
@@ -324,16 +321,16 @@ impl Active {
             Ok(inputs) => inputs,
             Err(error) => return Some(Err(error.at_node(&node.name))),
         };
-        let dead = add_far(&mut inputs, node, (work.key, work.ready.iteration), &self.env, self.stats.as_ref());
+        let dead = add_far(&mut inputs, node, (work.key, work.ready.iteration), &self.env, self.env.stats.as_ref());
         let ctx = Ctx { env: &self.env, frame: work.key, iteration: work.ready.iteration };
-        let start = self.stats.as_ref().map_or(0, |stats| stats.now());
+        let start = self.env.stats.as_ref().map_or(0, |stats| stats.now());
         let (active, ready, scheduled) = (self.clone(), work.ready, work.scheduled);
         let done = Box::new(move |result: Result<Outputs>| {
             let node = &active.program.nodes[ready.node as usize];
             let mut ready = ready;
             ready.dead = dead.is_dead();
             let result = result.map(|outputs| outputs.into_iter().map(Some).collect::<Produced>());
-            if let Some(stats) = &active.stats {
+            if let Some(stats) = &active.env.stats {
                 note(stats, node, scheduled, start, result.as_ref().ok());
             }
             let result = result.map_err(|error| error.at_node(&node.name));
@@ -350,7 +347,7 @@ impl Active {
         match flow {
             Flow::Send(transfer) => {
                 let key = transfer.key(work.key, work.ready.iteration);
-                if let Some(stats) = &self.stats {
+                if let Some(stats) = &self.env.stats {
                     // Noted first: whoever waits for the value goes on inside `send`.
                     note(stats, node, work.scheduled, stats.now(), None);
                 }
@@ -367,7 +364,7 @@ impl Active {
             Flow::Recv(transfer) => {
                 let key = transfer.key(work.key, work.ready.iteration);
                 let (active, ready, scheduled) = (self.clone(), work.ready, work.scheduled);
-                let start = self.stats.as_ref().map_or(0, |stats| stats.now());
+                let start = self.env.stats.as_ref().map_or(0, |stats| stats.now());
                 let done = move |received: Result<op::Received>| {
                     let node = &active.program.nodes[ready.node as usize];
                     let mut ready = ready;
@@ -375,7 +372,7 @@ impl Active {
                         ready.dead = dead;
                         if dead { smallvec![None] } else { smallvec![Some(Value::Tensor(tensor))] }
                     });
-                    if let Some(stats) = &active.stats {
+                    if let Some(stats) = &active.env.stats {
                         note(stats, node, scheduled, start, result.as_ref().ok());
                     }
                     active.drive(Message::Done(ready, result.map_err(|error: Error| error.at_node(&node.name))), false);
@@ -505,6 +502,9 @@ fn argument(index: usize, dtype: DType, value: Option<Value>) -> Result<Produced
 }
 
 fn note(stats: &Stats, node: &Node, scheduled: u64, start: u64, produced: Option<&Produced>) {
+    if node.inlined {
+        return;
+    }
     let described = |value: &Option<Value>| match value {
         Some(Value::Tensor(tensor)) => Some((tensor.dtype(), tensor.shape().clone())),
         _ => None,

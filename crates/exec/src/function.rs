@@ -52,6 +52,12 @@ impl Library {
         &*self.devices
     }
 
+    /// Whether an op is a function that its callers do not want kept apart.
+    pub(crate) fn is_inlined(&self, op: &str) -> bool {
+        let function = self.functions.functions.get(op);
+        function.is_some_and(|function| function.attrs.get("_noinline") != Some(&AttrValue::Bool(true)))
+    }
+
     /// The kernel of a node whose op is a function's name.
     pub(crate) fn call_kernel(&self, setup: &Setup<'_>) -> Result<Kernel> {
         let def = setup.def();
@@ -152,7 +158,7 @@ impl Callable for Body {
             Err(error) => return done(Err(error.clone())),
         };
         let args = (0..args.len()).map(|index| args.take(index).ok()).collect();
-        let options = RunOptions { env: ctx.env.clone(), args, stats: None };
+        let options = RunOptions { env: ctx.env.clone(), args };
         let finish = move |result: Result<Vec<Option<Value>>>| {
             let _alive = library; // the body's kernels must outlive the run
             let outputs = result.and_then(|values| {

@@ -14,7 +14,6 @@ mod program;
 mod pull;
 mod rendezvous;
 mod simplify;
-mod stats;
 mod threads;
 
 pub use compile::{Devices, compile, prepare};
@@ -23,8 +22,9 @@ pub use function::{Differentiate, Library};
 pub use kernels::Kernels;
 pub use program::Program;
 pub use rendezvous::{LocalRendezvous, Sent};
-pub use stats::{NodeStats, Stats};
 pub use threads::Threads;
+
+pub use op::{NodeStats, Stats};
 
 #[cfg(test)]
 mod tests;

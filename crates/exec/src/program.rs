@@ -39,6 +39,8 @@ pub(crate) struct Node {
     pub outputs: Vec<u32>,
     pub control_outputs: (u32, u32),
     pub kind: Kind,
+    /// Calls a function that TensorFlow would put in its place: a trace shows the nodes of the body only.
+    pub inlined: bool,
     /// Inputs that it reads from other tasks itself, in order.
     pub pulls: Vec<Pull>,
 }

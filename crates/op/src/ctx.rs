@@ -1,6 +1,6 @@
 //! What a running kernel can reach.
 
-use crate::{Cancel, Member, Rendezvous, Resources};
+use crate::{Cancel, Member, Rendezvous, Resources, Stats};
 use math::Pool;
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub struct StepEnv {
     pub spawn: Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>,
     /// The session the step belongs to, if this task tells those apart that take part in synchronous training.
     pub member: Option<Arc<Member>>,
+    /// Where to note when nodes ran, those of functions too, if the step is traced.
+    pub stats: Option<Arc<Stats>>,
 }
 
 /// What one run of a kernel can reach.
@@ -56,6 +58,7 @@ impl StepEnv {
             cancel: Arc::default(),
             spawn: Arc::new(|work| work()),
             member: None,
+            stats: None,
         })
     }
 }

@@ -16,6 +16,7 @@ mod rendezvous;
 mod resources;
 mod setup;
 pub mod shapes;
+mod stats;
 mod variable;
 
 pub use cancel::{Cancel, CancelToken};
@@ -35,6 +36,7 @@ pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
 pub use resources::Resources;
 pub use setup::Setup;
+pub use stats::{NodeStats, Stats};
 pub use variable::{Locked, Variable};
 
 pub use graph::ShapeQuery;

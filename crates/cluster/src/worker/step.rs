@@ -112,6 +112,7 @@ fn start(
         cancel,
         spawn: Arc::new(move |work| threads.spawn(work)),
         member: session.member.clone(),
+        stats,
     });
     let (answer, wait) = oneshot::channel();
     let keep = registered.clone();
@@ -119,7 +120,7 @@ fn start(
         let _keep = keep;
         let _ = answer.send(result.map(|_: Vec<_>| ()));
     });
-    exec::run(registered.program.clone(), RunOptions { env, args: Vec::new(), stats }, finish);
+    exec::run(registered.program.clone(), RunOptions { env, args: Vec::new() }, finish);
     Box::pin(async move { wait.await.unwrap_or_else(|_| Err(internal!("the executor ended without an answer"))) })
 }
 

@@ -3,7 +3,7 @@
 mod toy;
 
 use status::Code;
-use toy::{run, try_run};
+use toy::{run, traced, try_run};
 
 #[test]
 fn values_flow_along_edges() {
@@ -100,4 +100,11 @@ fn different_frames_must_not_meet() {
     let text = "a = Number 1; e = Enter a frame; b = Sum e a; out = Out b";
     let error = try_run(text).unwrap_err();
     assert!(error.message.contains("inputs from different frames"), "{}", error.message);
+}
+
+#[test]
+fn a_trace_shows_the_nodes_of_functions_in_place_of_calls() {
+    let graph = "a = Number 2; b = twice a; c = twice b; out = Out c";
+    assert_eq!(traced(graph, false), ["a", "sum", "sum"]);
+    assert_eq!(traced(graph, true), ["a", "b", "c", "sum", "sum"]);
 }

@@ -1,14 +1,14 @@
 //! Toy ops and graphs written as text: `name = Op input input; …`.
 
 use crate::{Devices, Kernels, Library, LocalRendezvous, RunOptions, Threads, compile};
-use graph::{AttrValue, FlatGraph, FunctionLibrary, GraphDef, NodeDef};
+use graph::{AttrValue, FlatGraph, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature};
 use math::Pool;
 use op::shapes::unknown;
-use op::{Flow, Grad, Kernel, Op, Registry, Resources, Setup, StepEnv, Value, binary, source, unary};
+use op::{Flow, Grad, Kernel, Op, Registry, Resources, Setup, Stats, StepEnv, Value, binary, source, unary};
 use status::{Result, invalid};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
-use tensor::Tensor;
+use tensor::{Bytes, Tensor};
 
 const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op {
     Op { def, shape: unknown, grad: Grad::Unknown, kernel }
@@ -30,6 +30,12 @@ const OPS: &[Op] = &[
     row("ControlTrigger()", |_| Ok(Kernel::flow(Flow::ControlTrigger))),
     row("LoopCond(a: bool) -> out: bool", |_| Ok(Kernel::flow(Flow::Identity))),
     row("Out(a: int32)", |_| Ok(Kernel::flow(Flow::Ret(0)))),
+    row("_Arg() -> output: T; T: type; index: int; stateful", |setup| {
+        Ok(Kernel::flow(Flow::Arg(setup.int("index")? as usize, setup.dtype("T")?)))
+    }),
+    row("_Retval(input: T); T: type; index: int; stateful", |setup| {
+        Ok(Kernel::flow(Flow::Ret(setup.int("index")? as usize)))
+    }),
 ];
 
 fn number(setup: &Setup<'_>) -> Result<Kernel> {
@@ -90,11 +96,38 @@ pub fn run(text: &str) -> i32 {
 
 /// The number that arrives at `Out`, or the first error.
 pub fn try_run(text: &str) -> Result<i32> {
+    run_with(text, FunctionLibrary::default(), None)
+}
+
+/// The nodes that a trace shows, in order of their names; there is a function `twice`.
+pub fn traced(text: &str, noinline: bool) -> Vec<String> {
+    let twice = FunctionDef {
+        signature: Signature::parse("twice(x: int32) -> y: int32").expect("a signature"),
+        attrs: BTreeMap::from([("_noinline".to_string(), noinline.into())]),
+        nodes: parse("sum = Sum x x").nodes,
+        ret: BTreeMap::from([("y".to_string(), "sum:out:0".to_string())]),
+        control_ret: BTreeMap::new(),
+        arg_attrs: BTreeMap::new(),
+        resource_arg_unique_id: BTreeMap::new(),
+        encoded: Bytes::default(),
+    };
+    let mut functions = FunctionLibrary::default();
+    functions.functions.insert("twice".to_string(), Arc::new(twice));
+    let stats = Arc::new(Stats::new());
+    run_with(text, functions, Some(stats.clone())).expect("the graph runs");
+    let mut names: Vec<String> = stats.take().iter().map(|node| node.name.to_string()).collect();
+    names.sort();
+    names
+}
+
+fn run_with(text: &str, functions: FunctionLibrary, stats: Option<Arc<Stats>>) -> Result<i32> {
+    let functions = Arc::new(functions);
     let registry = Arc::new(Registry::new(&[OPS]).expect("toy rows"));
     let kernels = Arc::new(Kernels::new(registry.clone()));
     let devices = Arc::new(Nowhere(Arc::new(Resources::new("toy"))));
-    let library = Library::new(Arc::new(FunctionLibrary::default()), devices, kernels.clone(), None);
-    let flat = FlatGraph::new(&parse(text), registry.as_ref())?;
+    let library = Library::new(functions.clone(), devices, kernels.clone(), None);
+    let mut flat = FlatGraph::with_library(functions);
+    flat.extend(&parse(text), registry.as_ref())?;
     let program = Arc::new(compile(flat, &kernels, &library, "")?);
     let threads = Arc::new(Threads::new(2));
     let env = Arc::new(StepEnv {
@@ -104,11 +137,12 @@ pub fn try_run(text: &str) -> Result<i32> {
         rendezvous: Arc::new(LocalRendezvous::default()),
         cancel: Arc::default(),
         member: None,
+        stats,
         spawn: Arc::new(move |work| threads.spawn(work)),
     });
     let (send, receive) = mpsc::channel();
     let finish = Box::new(move |result| drop(send.send(result)));
-    crate::run(program, RunOptions { env, args: Vec::new(), stats: None }, finish);
+    crate::run(program, RunOptions { env, args: Vec::new() }, finish);
     let mut results: Vec<Option<Value>> = receive.recv().expect("the run ends")?;
     match results.pop().flatten() {
         Some(Value::Tensor(tensor)) => tensor.to_scalar(),
