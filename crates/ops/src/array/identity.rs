@@ -14,6 +14,12 @@ pub(crate) const OPS: &[Op] = &[
         kernel: |_| Ok(Kernel::flow(Flow::Identity)),
     },
     Op {
+        def: "_EagerConst(input: T) -> output: T; T: type",
+        shape: unchanged,
+        grad: Grad::Unknown,
+        kernel: |_| Ok(Kernel::flow(Flow::Identity)),
+    },
+    Op {
         def: "IdentityN(input: [T]) -> output: [T]; T: list(type) >= 1",
         shape: each_unchanged,
         grad: Grad::Rules(pass_all),

@@ -81,6 +81,11 @@ fn known(variant: &Variant) -> Result<Variant> {
         Variant::Data(data) if data.type_name == super::tensor_list::TYPE_NAME => {
             Ok(Variant::Object(std::sync::Arc::new(super::tensor_list::TensorList::decode(data)?)))
         }
+        Variant::Data(data) if data.type_name == super::optional::TYPE_NAME => {
+            let decoded = super::optional::Optional::decode(data);
+            let decoded = decoded.ok_or_else(|| invalid!("The metadata of an Optional cannot be read"))?;
+            Ok(Variant::Object(std::sync::Arc::new(decoded)))
+        }
         other => Ok(other.clone()),
     }
 }

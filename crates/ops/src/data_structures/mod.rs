@@ -27,6 +27,7 @@ mod lookup_state;
 pub mod lookup_table;
 pub mod map_stage;
 pub(crate) mod named;
+pub mod optional;
 mod padding;
 pub mod queue;
 pub mod queue_access;
@@ -59,6 +60,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     lookup_access::OPS,
     lookup_table::OPS,
     map_stage::OPS,
+    optional::OPS,
     queue::OPS,
     queue_access::OPS,
     reader::OPS,

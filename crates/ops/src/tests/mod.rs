@@ -6,6 +6,7 @@ mod evaluate;
 mod lookup;
 mod members;
 mod no_case;
+mod optional;
 mod queue;
 mod reader;
 mod staging;
