@@ -33,7 +33,7 @@ const WINDOW: u32 = 16 << 20;
 pub(crate) const TENSOR_WINDOW: Window = Window { call: 64 << 20, all: 64 << 20, frame: FRAME };
 /// The same for tensors that are read piece by piece: whoever writes them to a disk holds no more than this of each. All
 /// together have no limit: those that nobody reads yet must not keep back the one that is read.
-pub(crate) const PIECES_WINDOW: Window = Window { call: 1 << 20, all: i32::MAX as u32, frame: SMALL_FRAME };
+pub(crate) const PIECES_WINDOW: Window = Window { call: 256 << 10, all: i32::MAX as u32, frame: SMALL_FRAME };
 /// Large frames: fewer headers for the same tensor. In the same runs 4 MiB took about 780 ms, 64 and 256 KiB 900
 /// and more.
 pub(crate) const FRAME: u32 = 1 << 20;
