@@ -10,7 +10,7 @@ use tensor::wire::{decode_shape, encode_shape};
 use tensor::{DType, Shape};
 
 /// Contents below this size are not worth it.
-pub(crate) const FROM: usize = 1 << 20;
+pub(crate) const FROM: usize = 256 << 10;
 
 /// The beginning of an answer.
 pub(crate) enum Start {

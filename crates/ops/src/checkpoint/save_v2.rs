@@ -5,7 +5,7 @@ use super::systems;
 use io::{BundleWriter, FileSystems};
 use op::{Done, Far, Inputs, Kernel, Opened, Opening, Outputs, Pieces, Setup, StepEnv, later};
 use parking_lot::Mutex;
-use status::{Error, Result, invalid};
+use status::{Result, invalid};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tensor::{Bytes, DType, Shape, Tensor};
@@ -13,14 +13,14 @@ use tensor::{Bytes, DType, Shape, Tensor};
 /// Prefix, names and slices come before the tensors.
 const FIRST: usize = 3;
 /// So many tensors are asked for before their turn.
-const AHEAD: usize = 8;
+const AHEAD: usize = 32;
 
 pub(super) fn save_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let systems = systems(setup)?;
     let kernel = later(move |ctx, inputs, done| {
         let (systems, env) = (systems.clone(), ctx.env.clone());
         (ctx.env.spawn)(Box::new(move || match begin(&systems, inputs) {
-            Ok((writer, left)) => Saving { writer, left, env, done }.go_on(),
+            Ok((writer, left)) => Saving { writer, left, env, done }.start(),
             Err(error) => done(Err(error)),
         }));
     });
@@ -84,6 +84,18 @@ impl Asked {
         }
     }
 
+    /// The answer, if it is there.
+    fn now(&self) -> Option<Result<Option<Opened>>> {
+        let mut answer = self.0.lock();
+        match std::mem::replace(&mut *answer, Answer::None) {
+            Answer::Here(opened) => Some(opened),
+            other => {
+                *answer = other;
+                None
+            }
+        }
+    }
+
     /// Calls `done` with the answer, at once or when it comes.
     fn wait(self, done: Opening) {
         self.ask();
@@ -118,34 +130,64 @@ struct Saving {
     done: Done,
 }
 
-impl Saving {
-    /// Writes until it has to wait.
-    fn go_on(mut self) {
-        self.ask_ahead();
-        while let Some(Item { name, slice, value }) = self.left.pop_front() {
-            let written = match (self.env.cancel.reason(), value) {
-                (Some(reason), _) => Err(reason),
-                (None, Source::Here(tensor)) => self.add(&name, &slice, &tensor),
-                (None, Source::Far(asked)) => {
-                    let take = move |opened| self.later(move |saving| saving.take(&name, &slice, opened));
-                    return asked.wait(Box::new(take));
-                }
-            };
-            if let Err(error) = written {
-                return self.fail(error);
-            }
-        }
-        let Saving { writer, done, .. } = self;
-        done(writer.finish().map(|()| Outputs::new()));
-    }
+/// What is to be done after a tensor was taken up.
+enum Step {
+    Next,
+    /// Its bytes follow.
+    Pull(Arc<dyn Pieces>),
+    /// It is dead, and so the op is.
+    Dead,
+}
 
-    /// Asks for tensors before their turn, since asking takes time; what is there of a large one waits for its turn.
-    fn ask_ahead(&self) {
+impl Saving {
+    fn start(self) {
         for item in self.left.iter().take(AHEAD) {
             if let Source::Far(asked) = &item.value {
                 asked.ask();
             }
         }
+        self.go_on();
+    }
+
+    /// Writes until it has to wait.
+    fn go_on(mut self) {
+        loop {
+            self.ask_ahead();
+            let Some(Item { name, slice, value }) = self.left.pop_front() else {
+                let Saving { writer, done, .. } = self;
+                return done(writer.finish().map(|()| Outputs::new()));
+            };
+            let step = match (self.env.cancel.reason(), value) {
+                (Some(reason), _) => Err(reason),
+                (None, Source::Here(tensor)) => self.add(&name, &slice, &tensor).map(|()| Step::Next),
+                (None, Source::Far(asked)) => match asked.now() {
+                    Some(opened) => self.take(&name, &slice, opened),
+                    None => return self.wait(name, slice, asked),
+                },
+            };
+            match self.follow(step) {
+                Some(saving) => self = saving,
+                None => return,
+            }
+        }
+    }
+
+    /// Asks for tensors before their turn, since asking takes time; what is there of a large one waits for its turn.
+    fn ask_ahead(&self) {
+        if let Some(Source::Far(asked)) = self.left.get(AHEAD - 1).map(|item| &item.value) {
+            asked.ask();
+        }
+    }
+
+    fn wait(self, name: String, slice: String, asked: Asked) {
+        asked.wait(Box::new(move |opened| {
+            self.later(move |mut saving| {
+                let step = saving.take(&name, &slice, opened);
+                if let Some(saving) = saving.follow(step) {
+                    saving.go_on();
+                }
+            });
+        }));
     }
 
     /// Goes on where files may be written: what was waited for came on a thread that must not wait itself.
@@ -154,47 +196,54 @@ impl Saving {
         spawn(Box::new(move || go_on(self)));
     }
 
-    /// What was left of the checkpoint is gone before the step hears of the error.
-    fn fail(self, error: Error) {
-        let Saving { writer, done, .. } = self;
-        drop(writer);
-        done(Err(error));
+    /// A tensor of another task is there.
+    fn take(&mut self, name: &str, slice: &str, opened: Result<Option<Opened>>) -> Result<Step> {
+        match opened? {
+            Some(Opened::Whole(tensor)) => self.add(name, slice, &tensor).map(|()| Step::Next),
+            Some(Opened::Pieces(dtype, shape, pieces)) => {
+                self.begin(name, slice, dtype, &shape).map(|()| Step::Pull(pieces))
+            }
+            None => Ok(Step::Dead),
+        }
     }
 
-    /// A tensor of another task is there.
-    fn take(mut self, name: &str, slice: &str, opened: Result<Option<Opened>>) {
-        let begun = match opened {
-            Ok(Some(Opened::Whole(tensor))) => self.add(name, slice, &tensor).map(|()| None),
-            Ok(Some(Opened::Pieces(dtype, shape, pieces))) => {
-                self.begin(name, slice, dtype, &shape).map(|()| Some(pieces))
-            }
-            // One tensor is dead, and so the op is.
-            Ok(None) => return drop_all(self),
-            Err(error) => Err(error),
-        };
-        match begun {
-            Ok(None) => self.go_on(),
-            Ok(Some(pieces)) => self.pull(pieces),
-            Err(error) => self.fail(error),
+    /// Gives itself back if it can go on at once. What is left of a checkpoint that will not be is gone before the step
+    /// hears of it.
+    fn follow(self, step: Result<Step>) -> Option<Saving> {
+        match step {
+            Ok(Step::Next) => return Some(self),
+            Ok(Step::Pull(pieces)) => self.pull(pieces),
+            Ok(Step::Dead) => self.give_up(Ok(Outputs::new())),
+            Err(error) => self.give_up(Err(error)),
         }
+        None
+    }
+
+    fn give_up(self, outcome: Result<Outputs>) {
+        let Saving { writer, done, .. } = self;
+        drop(writer);
+        done(outcome);
     }
 
     fn pull(self, pieces: Arc<dyn Pieces>) {
         let next = pieces.clone();
-        next.next(Box::new(move |piece| self.later(|saving| saving.append(pieces, piece))));
+        next.next(Box::new(move |piece| {
+            self.later(|mut saving| {
+                let step = saving.append(pieces, piece);
+                if let Some(saving) = saving.follow(step) {
+                    saving.go_on();
+                }
+            });
+        }));
     }
 
-    fn append(mut self, pieces: Arc<dyn Pieces>, piece: Result<Option<Bytes>>) {
-        let more = match (self.env.cancel.reason(), piece) {
-            (Some(reason), _) => Err(reason),
-            (None, Ok(Some(bytes))) => self.writer.append(&bytes).map(|()| true),
-            (None, Ok(None)) => self.writer.end().map(|()| false),
-            (None, Err(error)) => Err(error),
-        };
-        match more {
-            Ok(true) => self.pull(pieces),
-            Ok(false) => self.go_on(),
-            Err(error) => self.fail(error),
+    fn append(&mut self, pieces: Arc<dyn Pieces>, piece: Result<Option<Bytes>>) -> Result<Step> {
+        if let Some(reason) = self.env.cancel.reason() {
+            return Err(reason);
+        }
+        match piece? {
+            Some(bytes) => self.writer.append(&bytes).map(|()| Step::Pull(pieces)),
+            None => self.writer.end().map(|()| Step::Next),
         }
     }
 
@@ -213,11 +262,4 @@ impl Saving {
         let (whole, slice) = slice_of(slice, shape)?;
         self.writer.begin(name, Some((&whole, &slice)), dtype, shape)
     }
-}
-
-/// Ends without a checkpoint.
-fn drop_all(saving: Saving) {
-    let Saving { writer, done, .. } = saving;
-    drop(writer);
-    done(Ok(Outputs::new()));
 }
