@@ -1,6 +1,7 @@
 //! Record files: lengths, bytes and checksums, one record after the other, as they are or compressed.
 
 mod reader;
+mod snappy;
 mod writer;
 
 pub use reader::RecordReader;
@@ -18,15 +19,18 @@ pub enum Compression {
     Zlib,
     /// As gzip has it.
     Gzip,
+    /// Packed by snappy, in blocks behind their lengths.
+    Snappy,
 }
 
 impl Compression {
-    /// The compression TensorFlow calls so: nothing, `ZLIB` or `GZIP`.
+    /// The compression TensorFlow calls so: nothing, `ZLIB`, `GZIP` or `SNAPPY`.
     pub fn from_name(name: &str) -> Result<Compression> {
         match name {
             "" => Ok(Compression::None),
             "ZLIB" => Ok(Compression::Zlib),
             "GZIP" => Ok(Compression::Gzip),
+            "SNAPPY" => Ok(Compression::Snappy),
             _ => Err(invalid!("Unsupported compression_type: {name}")),
         }
     }

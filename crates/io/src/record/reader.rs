@@ -1,5 +1,6 @@
 //! Reads record files.
 
+use super::snappy::Unpacked;
 use super::{Compression, HEADER};
 use crate::crc;
 use crate::fs::{FileStream, FileSystems, carried, carrying, data_loss};
@@ -37,6 +38,7 @@ impl RecordReader {
             Compression::None => Box::new(file),
             Compression::Zlib => Box::new(Inflated(ZlibDecoder::new(Headed { file, seen: false }))),
             Compression::Gzip => Box::new(Inflated(MultiGzDecoder::new(file))),
+            Compression::Snappy => Box::new(Unpacked::new(file)),
         };
         if compression == Compression::None {
             return Ok(RecordReader { offset, ..RecordReader::new(source) });

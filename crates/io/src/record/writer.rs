@@ -1,6 +1,7 @@
 //! Writes record files.
 
 use super::Compression;
+use super::snappy::Packer;
 use crate::crc;
 use crate::fs::{FileSink, FileSystems, WritableFile, carried};
 use flate2::write::{GzEncoder, ZlibEncoder};
@@ -17,6 +18,7 @@ enum Sink {
     Plain(FileSink),
     Zlib(ZlibEncoder<FileSink>),
     Gzip(GzEncoder<FileSink>),
+    Snappy(Packer<FileSink>),
 }
 
 impl RecordWriter {
@@ -37,6 +39,7 @@ impl RecordWriter {
             Compression::None => Sink::Plain(file),
             Compression::Zlib => Sink::Zlib(ZlibEncoder::new(file, level)),
             Compression::Gzip => Sink::Gzip(GzEncoder::new(file, level)),
+            Compression::Snappy => Sink::Snappy(Packer::new(file)),
         };
         RecordWriter { sink, offset: 0 }
     }
@@ -52,6 +55,7 @@ impl RecordWriter {
             Sink::Plain(sink) => sink,
             Sink::Zlib(sink) => sink,
             Sink::Gzip(sink) => sink,
+            Sink::Snappy(sink) => sink,
         };
         for part in [&head[..], record, &check] {
             carried(sink.write_all(part))?;
@@ -71,6 +75,7 @@ impl RecordWriter {
             Sink::Plain(sink) => sink.flush(),
             Sink::Zlib(sink) => sink.flush(),
             Sink::Gzip(sink) => sink.flush(),
+            Sink::Snappy(sink) => sink.flush(),
         })
     }
 
@@ -80,6 +85,7 @@ impl RecordWriter {
             Sink::Plain(sink) => sink,
             Sink::Zlib(sink) => carried(sink.finish())?,
             Sink::Gzip(sink) => carried(sink.finish())?,
+            Sink::Snappy(sink) => carried(sink.finish())?,
         };
         file.0.close()
     }

@@ -161,7 +161,8 @@ fn write_first_format(systems: &FileSystems, folder: &Folder) {
 }
 
 fn write_records(systems: &FileSystems, folder: &Folder) {
-    let kinds = [("", Compression::None), ("zlib", Compression::Zlib), ("gzip", Compression::Gzip)];
+    let packed = [("zlib", Compression::Zlib), ("gzip", Compression::Gzip), ("snappy", Compression::Snappy)];
+    let kinds = [("", Compression::None)].into_iter().chain(packed);
     for (name, compression) in kinds {
         let path = folder.join(&format!("records{name}"));
         let mut writer = RecordWriter::create(systems, &path, compression).unwrap();

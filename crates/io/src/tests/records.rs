@@ -5,8 +5,12 @@ use crate::{Compression, FileSystems, RecordReader, RecordWriter};
 use bytes::Bytes;
 use status::{Code, Result};
 
-const ALL: [(&str, Compression); 3] =
-    [("records", Compression::None), ("recordszlib", Compression::Zlib), ("recordsgzip", Compression::Gzip)];
+const ALL: [(&str, Compression); 4] = [
+    ("records", Compression::None),
+    ("recordszlib", Compression::Zlib),
+    ("recordsgzip", Compression::Gzip),
+    ("recordssnappy", Compression::Snappy),
+];
 
 fn read(systems: &FileSystems, path: &str, compression: Compression) -> (Vec<usize>, Result<()>) {
     let mut lengths = Vec::new();
@@ -90,16 +94,35 @@ fn damage_is_named_as_tensorflow_names_it() {
         check(&damaged, Compression::None, records, message);
     }
     let header = "inflate() failed with error -3: incorrect header check";
-    for (name, compression) in &ALL[1..] {
+    for (name, compression) in &ALL[1..3] {
         let mut damaged = bytes(name);
         damaged[0] ^= 1;
         check(&damaged, *compression, &[], header);
         check(&bytes(name)[..5], *compression, &[], "");
     }
+    snappy_damage();
     check(&bytes("recordszlib")[..14], Compression::Zlib, &[], "truncated record at 0' failed with EOF reached");
     check(&bytes("recordszlib")[..358], Compression::Zlib, &[0, 3, 5120], "");
     check(&bytes("recordsgzip")[..370], Compression::Gzip, &[0, 3, 5120], "");
     check(&[bytes("recordsgzip"), bytes("recordsgzip")].concat(), Compression::Gzip, &[0, 3, 5120, 0, 3, 5120], "");
+}
+
+fn snappy_damage() {
+    let (whole, snappy) = (bytes("recordssnappy"), Compression::Snappy);
+    let short = |bytes: u32| format!("Failed to read {bytes} bytes from file. Possible data corruption.");
+    for (place, bit, records, message) in [
+        (0, 1, &[][..], &*short(16_777_748)),
+        (3, 1, &[], &short(533)),
+        (5, 0x41, &[], "Snappy_Uncompress failed."),
+        (30, 0x41, &[0], "corrupted record at 28"),
+    ] {
+        let mut damaged = whole.clone();
+        damaged[place] ^= bit;
+        check(&damaged, snappy, records, message);
+    }
+    check(&whole[..3], snappy, &[], "");
+    check(&whole[..400], snappy, &[], &short(532));
+    check(&[&whole[..], &whole].concat(), snappy, &[0, 3, 5120, 0, 3, 5120], "");
 }
 
 fn check(file: &[u8], compression: Compression, records: &[usize], message: &str) {

@@ -44,7 +44,8 @@ impl Format {
                 let (footer, hop) = (size("footer_bytes")?, size("hop_bytes")?);
                 let encoding = if setup.find("encoding").is_some() { setup.string("encoding")? } else { String::new() };
                 // Names nobody knows count as none, as for TensorFlow.
-                let compression = Compression::from_name(&encoding).unwrap_or_default();
+                let known = Compression::from_name(&encoding).ok().filter(|&known| known != Compression::Snappy);
+                let compression = known.unwrap_or_default();
                 Ok(Format::Fixed { header, record, footer, hop: if hop == 0 { record } else { hop }, compression })
             }
             "TFRecordReader" => {
@@ -125,7 +126,7 @@ impl Opened {
 fn inflated(contents: Bytes, compression: Compression) -> Result<Bytes> {
     let mut bytes = Vec::new();
     let read = match compression {
-        Compression::None => return Ok(contents),
+        Compression::None | Compression::Snappy => return Ok(contents),
         Compression::Zlib => ZlibDecoder::new(&contents[..]).read_to_end(&mut bytes),
         Compression::Gzip => MultiGzDecoder::new(&contents[..]).read_to_end(&mut bytes),
     };

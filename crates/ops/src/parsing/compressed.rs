@@ -1,10 +1,11 @@
 //! Compressed strings as they were before.
 
+use super::zstd;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use graph::Output;
 use op::shapes::unchanged;
 use op::{Kernel, Op, Setup, unary};
-use status::{Code, Error, Result, invalid, unimplemented_op};
+use status::{Code, Error, Result, invalid};
 use std::io::Read;
 use tensor::{Bytes, Tensor};
 
@@ -15,7 +16,7 @@ pub(crate) const OPS: &[Op] = parsers! {
 /// A string may become this long: as in TensorFlow, and so that a small one cannot fill the memory.
 const MOST: u64 = i32::MAX as u64;
 
-/// Each string decompressed; `kind` is `ZLIB`, `GZIP` or empty.
+/// Each string decompressed; `kind` is `ZLIB`, `GZIP`, `ZSTD` or empty.
 pub fn decode_compressed(bytes: &Output, kind: &str) -> Output {
     bytes.scope().op("DecodeCompressed").input(bytes).attr("compression_type", kind).output()
 }
@@ -25,7 +26,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         "" => return Ok(unary(|_, strings| Ok(strings)).free()),
         "ZLIB" => |string: &Bytes| whole(ZlibDecoder::new(&**string)),
         "GZIP" => |string: &Bytes| whole(MultiGzDecoder::new(&**string)),
-        "ZSTD" => return Err(unimplemented_op!("ZSTD compression is not supported")),
+        "ZSTD" => |string: &Bytes| zstd::unpacked(string, MOST),
         _ => return Err(invalid!("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")),
     };
     Ok(unary(move |_, strings| {

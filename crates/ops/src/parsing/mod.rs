@@ -22,6 +22,7 @@ pub mod single_sequence;
 mod spec;
 pub mod tensor_message;
 mod values;
+mod zstd;
 
 /// The tables of this family.
 #[rustfmt::skip] // one per line
