@@ -1,6 +1,7 @@
 //! `flowgrid local`: a whole cluster on this machine, for development.
 
 use crate::processes::Processes;
+use crate::task_args::TaskArgs;
 use crate::{stop, table};
 use anyhow::{Result, bail};
 use session::{Task, tf_config};
@@ -9,7 +10,8 @@ use std::time::Duration;
 /// Flags of `flowgrid local`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    flowgrid local --ps 2 --workers 3\n\n\
+    flowgrid local --ps 2 --workers 3\n  \
+    flowgrid local --sync-policy shrink --journal journal --metrics logs\n\n\
     It prints the address of every task, the --cluster flag and the TF_CONFIG lines, and serves until Ctrl-C.\n\
     Then, in Python:  tf.compat.v1.Session(\"grpc://…\") with the address of a worker.")]
 pub struct Args {
@@ -20,6 +22,9 @@ pub struct Args {
     /// How many workers.
     #[arg(long, default_value_t = 2, value_name = "N")]
     workers: usize,
+
+    #[command(flatten)]
+    task: TaskArgs,
 }
 
 /// How often it looks whether all tasks are alive.
@@ -28,7 +33,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Serves until SIGTERM, SIGINT, or the end of a task.
 pub fn run(args: Args) -> Result<()> {
     anyhow::ensure!(args.ps + args.workers > 0, "a cluster without tasks: use --ps and --workers");
-    let mut processes = Processes::start(&[("ps", args.ps), ("worker", args.workers)])?;
+    let mut processes =
+        Processes::start(&[("ps", args.ps), ("worker", args.workers)], |task| args.task.for_task(task))?;
     print(&processes);
     let stopped = stop::on_signal()?;
     loop {

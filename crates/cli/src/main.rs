@@ -12,6 +12,7 @@ mod run;
 mod server;
 mod stop;
 mod table;
+mod task_args;
 
 use clap::{Parser, Subcommand};
 use std::io::IsTerminal;

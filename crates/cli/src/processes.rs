@@ -21,14 +21,15 @@ pub struct Processes {
 
 impl Processes {
     /// Starts tasks on free ports of the loopback interface and waits until all are ready.
-    pub fn start(jobs: &[(&str, usize)]) -> Result<Processes> {
+    /// `flags` gives what each of them is told besides.
+    pub fn start(jobs: &[(&str, usize)], flags: impl Fn(&Task) -> Vec<String>) -> Result<Processes> {
         let cluster = on_free_ports(jobs)?;
         let program = std::env::current_exe().context("where is this program?")?;
         let mut processes = Processes { cluster, tasks: Vec::new() };
         for task in processes.cluster.tasks() {
             let mut command = Command::new(&program);
             command.args(["server", "--stop-with-stdin", "--cluster", &processes.cluster.to_string()]);
-            command.args(["--job", &task.job, "--task", &task.index.to_string()]);
+            command.args(["--job", &task.job, "--task", &task.index.to_string()]).args(flags(&task));
             command.env_remove("TF_CONFIG").stdin(Stdio::piped()).stdout(Stdio::piped());
             let child = command.spawn().with_context(|| format!("starting {task}"))?;
             processes.tasks.push((task, child));

@@ -1,10 +1,11 @@
 //! `flowgrid server`: one task of a cluster.
 
 use crate::cluster_args::ClusterArgs;
+use crate::task_args::TaskArgs;
 use crate::{files, stop};
 use anyhow::Result;
-use session::{Given, Server, ServerOptions, SyncPolicy};
-use std::path::PathBuf;
+use flowgrid::train::ServerMetrics;
+use session::{Given, Server, ServerOptions};
 use std::time::Duration;
 
 /// Flags of `flowgrid server`.
@@ -36,15 +37,8 @@ pub struct Args {
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
     peer_timeout: f64,
 
-    /// Keep the variables of this task in files there: killed and started again, it has them as they were.
-    #[arg(long, value_name = "DIR")]
-    journal: Option<PathBuf>,
-
-    /// How the accumulators of synchronous training on this task count gradients. tf: as TensorFlow does, whoever
-    /// brings them. exact: one of each worker for each step. shrink: likewise, but a worker that is lost is not
-    /// waited for.
-    #[arg(long, default_value = "tf", value_name = "exact|shrink|tf")]
-    sync_policy: SyncPolicy,
+    #[command(flatten)]
+    task: TaskArgs,
 
     /// Stop also when standard input ends: with whoever started this task.
     #[arg(long)]
@@ -58,12 +52,17 @@ pub fn run(args: Args) -> Result<()> {
         devices: args.cpu_devices,
         inter_op_threads: args.inter_op_parallelism_threads,
         intra_op_threads: args.intra_op_parallelism_threads,
-        journal: args.journal,
+        journal: args.task.journal,
         patience: Duration::from_secs_f64(args.peer_timeout),
-        sync_policy: args.sync_policy,
+        sync_policy: args.task.sync_policy.policy,
         given: Given::of(files::systems()),
         ..ServerOptions::new(cluster, task.clone())
     })?;
+    let metrics = args.task.metrics.map(|folder| {
+        let every = args.task.metrics_interval.every;
+        ServerMetrics::start(server.counters(), &files::systems(), &folder.to_string_lossy(), every)
+    });
+    let metrics = metrics.transpose()?;
     println!("{task} ready at {}", server.target());
     server.join(async {
         match args.stop_with_stdin {
@@ -71,7 +70,7 @@ pub fn run(args: Args) -> Result<()> {
             false => stop::signalled().await,
         }
     });
-    Ok(())
+    Ok(metrics.map_or(Ok(()), ServerMetrics::close)?)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -16,7 +16,7 @@ pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};
 pub use master::{CallableOptions, Master, RunMetadata, RunStep, RunStepAnswer};
 pub use spec::{ClusterSpec, Task};
-pub use worker::{NoPeers, Worker, WorkerOptions};
+pub use worker::{NoPeers, TaskCounts, Worker, WorkerOptions};
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ mod home;
 mod keeper;
 mod kernel;
 mod member;
+mod one_call;
 mod pieces;
 mod registry;
 mod rendezvous;
@@ -31,10 +32,11 @@ pub use kernel::{
     unary,
 };
 pub use member::{Member, SyncPolicy};
+pub use one_call::OneCall;
 pub use pieces::{Far, Opened, Opening, PIECE, Pieces, Stored, StoredPieces, plain_size};
 pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
-pub use resources::Resources;
+pub use resources::{COUNTERS, Resources};
 pub use setup::Setup;
 pub use stats::{NodeStats, Stats};
 pub use variable::{Locked, Variable};

@@ -1,12 +1,16 @@
 //! Named state of a device: variables, queues, tables, by container, type and name.
 
-use crate::{Given, Keeper, Variable, VariableKey};
-use parking_lot::RwLock;
+use crate::{Given, Keeper, OneCall, Variable, VariableKey};
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use status::{Error, Result, already_exists, not_found};
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// The container in which a device holds the counters of its task, as int64 variables that any client can read:
+/// `steps`, `bytes_in`, `bytes_out`, `bytes_saved`, `bytes_restored`.
+pub const COUNTERS: &str = "flowgrid";
 
 /// Resources of one device. They outlive sessions, and end with their container.
 pub struct Resources {
@@ -15,6 +19,13 @@ pub struct Resources {
     unique: AtomicU64,
     keeper: OnceLock<Arc<dyn Keeper>>,
     given: Given,
+    awaited: Mutex<Vec<Awaited>>,
+}
+
+/// Somebody wants to know that there is a resource of this type, container and name.
+struct Awaited {
+    key: (TypeId, String, String),
+    call: OneCall,
 }
 
 type Container = FxHashMap<TypeId, Names>;
@@ -34,6 +45,7 @@ impl Resources {
             found: RwLock::default(),
             unique: AtomicU64::new(0),
             keeper: OnceLock::new(),
+            awaited: Mutex::default(),
         }
     }
 
@@ -114,6 +126,8 @@ impl Resources {
         }
         let resource = Arc::new(make()?);
         names.insert(name.to_string(), resource.clone());
+        drop(found);
+        self.tell::<T>(container, name);
         Ok(resource)
     }
 
@@ -125,7 +139,46 @@ impl Resources {
             return Err(already_exists!("Resource {}/{name} already exists.", self.container(container)));
         }
         names.insert(name.to_string(), resource);
+        drop(found);
+        self.tell::<T>(container, name);
         Ok(())
+    }
+
+    /// Makes a call when there is a resource of this type and name.
+    pub fn when_made<T: Any + Send + Sync>(&self, container: &str, name: &str, call: OneCall) {
+        let key = (TypeId::of::<T>(), self.container(container).to_string(), name.to_string());
+        {
+            let mut awaited = self.awaited.lock();
+            awaited.retain(|awaited| awaited.call.is_open());
+            awaited.push(Awaited { key, call: call.clone() });
+        }
+        // It may have been made before anybody could know that it is awaited.
+        if self.get::<T>(container, name).is_some() {
+            call.make();
+        }
+    }
+
+    fn tell<T: Any>(&self, container: &str, name: &str) {
+        let mut awaited = self.awaited.lock();
+        if awaited.is_empty() {
+            return;
+        }
+        let key = (TypeId::of::<T>(), self.container(container).to_string(), name.to_string());
+        let told: Vec<Awaited> = awaited.extract_if(.., |awaited| awaited.key == key).collect();
+        drop(awaited);
+        told.iter().for_each(|awaited| awaited.call.make());
+    }
+
+    /// All resources of a type with their names, in the order of their containers and names.
+    pub fn all<T: Any + Send + Sync>(&self) -> Vec<(String, Arc<T>)> {
+        let found = self.found.read();
+        let mut all: Vec<(&String, &String, Arc<T>)> = Vec::new();
+        for (container, types) in found.iter() {
+            let names = types.get(&TypeId::of::<T>()).into_iter().flatten();
+            all.extend(names.filter_map(|(name, resource)| Some((container, name, resource.clone().downcast().ok()?))));
+        }
+        all.sort_unstable_by_key(|&(container, name, _)| (container, name));
+        all.into_iter().map(|(_, name, resource)| (name.clone(), resource)).collect()
     }
 
     fn names<'a, T: Any>(&self, found: &'a mut FxHashMap<String, Container>, container: &str) -> &'a mut Names {

@@ -1,10 +1,11 @@
 //! A variable: a tensor that lives longer than a step.
 
-use crate::{Keeper, Resource, VariableKey};
+use crate::{Keeper, OneCall, Resource, VariableKey};
 use parking_lot::{Mutex, MutexGuard};
 use status::{Result, failed_precondition};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tensor::{DType, Shape, Tensor};
 
@@ -16,6 +17,9 @@ pub struct Variable {
     shape: Shape,
     value: Mutex<Option<Tensor>>,
     kept: OnceLock<(VariableKey, Arc<dyn Keeper>)>,
+    /// Who wants to know that there is a value, and whether there is anybody: changed while the value is locked.
+    awaited: Mutex<Vec<OneCall>>,
+    is_awaited: AtomicBool,
 }
 
 impl fmt::Debug for Variable {
@@ -37,7 +41,29 @@ impl Variable {
             shape: Shape::scalar(),
             value: Mutex::new(None),
             kept: OnceLock::new(),
+            awaited: Mutex::default(),
+            is_awaited: AtomicBool::new(false),
         }
+    }
+
+    /// A variable that counts, from zero on, in int64.
+    pub fn counter(name: &str) -> Variable {
+        let variable = Variable::new(name, DType::I64);
+        variable.assign(Tensor::scalar(0i64));
+        variable
+    }
+
+    /// Counts on. If a client has put something else into the variable, nothing happens.
+    pub fn count(&self, amount: usize) {
+        let _ = self.update(|count| {
+            count.values_mut::<i64>()?.iter_mut().for_each(|count| *count = count.wrapping_add(amount as i64));
+            Ok(())
+        });
+    }
+
+    /// What was counted; zero if it is no counter.
+    pub fn counted(&self) -> i64 {
+        self.read().and_then(|count| count.to_scalar()).unwrap_or_default()
     }
 
     /// The same variable, made for values of this shape.
@@ -69,6 +95,28 @@ impl Variable {
     /// Whether it has a value.
     pub fn is_initialized(&self) -> bool {
         self.value.lock().is_some()
+    }
+
+    /// Makes a call when there is a value. It is made while the variable is locked.
+    pub fn when_initialized(&self, call: OneCall) {
+        let value = self.value.lock();
+        if value.is_some() {
+            return call.make();
+        }
+        let mut awaited = self.awaited.lock();
+        awaited.retain(OneCall::is_open);
+        awaited.push(call);
+        self.is_awaited.store(true, Ordering::Relaxed);
+    }
+
+    /// There is a value, which is locked.
+    fn tell(&self) {
+        // A load first: nearly nobody waits, and every update comes here.
+        if !self.is_awaited.load(Ordering::Relaxed) || !self.is_awaited.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let awaited = std::mem::take(&mut *self.awaited.lock());
+        awaited.iter().for_each(OneCall::make);
     }
 
     /// Replaces the value.
@@ -113,7 +161,9 @@ impl Variable {
 
     /// The value that was kept from an earlier life, unless there is one already.
     pub fn recall(&self, value: Tensor) {
-        self.value.lock().get_or_insert(value);
+        let mut held = self.value.lock();
+        held.get_or_insert(value);
+        self.tell();
     }
 
     /// Calls `visit` with the value as it is, while nobody can change it.
@@ -166,6 +216,9 @@ impl DerefMut for Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
+        if matches!(self.change, Change::All) && self.value.is_some() {
+            self.variable.tell();
+        }
         let Some((key, keeper)) = self.variable.kept.get() else { return };
         match &self.change {
             Change::None => {}

@@ -3,6 +3,7 @@
 
 mod block;
 mod callable;
+mod counters;
 mod feeds;
 mod fetches;
 mod link;
@@ -15,12 +16,14 @@ mod trace;
 mod values;
 
 pub use callable::Callable;
-pub use cluster::{ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task};
+pub use cluster::{ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task, TaskCounts};
+pub use counters::ServerCounters;
 pub use feeds::Feeds;
 pub use fetches::{FetchAs, Fetches};
 pub use grpc::run_metadata_message;
 pub use local_cluster::LocalCluster;
-pub use op::{Given, SyncPolicy};
+pub use op::{COUNTERS, Given, SyncPolicy};
+pub use ops::data_structures::census::GradientCounts;
 pub use partial::PartialRun;
 pub use server::{Server, ServerOptions};
 pub use session::Session;

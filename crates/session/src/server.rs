@@ -1,5 +1,6 @@
 //! A task that serves clients and other tasks.
 
+use crate::ServerCounters;
 use cluster::{ClusterSpec, Master, Task, Worker, WorkerOptions};
 use grpc::{GrpcPeers, Serving};
 use op::{Given, Keeper, SyncPolicy};
@@ -108,6 +109,11 @@ impl Server {
     /// Where clients find it: `grpc://host:port`.
     pub fn target(&self) -> &str {
         &self.target
+    }
+
+    /// What it counts.
+    pub fn counters(&self) -> ServerCounters {
+        ServerCounters::new(self.master.worker())
     }
 
     /// Waits until `end` is over, then stops.

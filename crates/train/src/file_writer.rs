@@ -1,8 +1,12 @@
 //! Event files that a program writes while it trains.
 
 use crate::meta_graph::export_collections;
-use graph::{AttrList, AttrValue, Graph, GraphDef, Node};
-use io::event::{Event, EventWhat, SessionLog, host_name, summary_event, without_known_metadata};
+use crate::saver::device_of;
+use graph::{AttrList, AttrValue, DeviceSpec, Graph, GraphDef, Node};
+use io::event::{
+    Event, EventWhat, SessionLog, SummaryData, SummaryValue, host_name, summary_event, without_known_metadata,
+    write_summary,
+};
 use io::saved_model::MetaGraph;
 use io::{EventWriter, FileSystems};
 use parking_lot::Mutex;
@@ -83,6 +87,21 @@ impl FileWriter {
         self.send(summary_event(now(), step, &summary))
     }
 
+    /// Adds one number under a tag.
+    pub fn add_scalar(&self, tag: &str, value: f64, step: i64) -> Result<()> {
+        self.add_scalars([(tag.to_string(), value)], step)
+    }
+
+    /// Adds numbers under their tags, as one event.
+    pub fn add_scalars(&self, scalars: impl IntoIterator<Item = (String, f64)>, step: i64) -> Result<()> {
+        let value = |(tag, value): (String, f64)| {
+            let data = SummaryData::Scalar(value as f32);
+            SummaryValue { tag, data, ..SummaryValue::default() }
+        };
+        let values: Vec<SummaryValue> = scalars.into_iter().map(value).collect();
+        self.add_summary(write_summary(&values)?, step)
+    }
+
     /// Adds an event of any kind.
     pub fn add_event(&self, event: &Event) -> Result<()> {
         self.send(event.to_message()?)
@@ -90,7 +109,7 @@ impl FileWriter {
 
     /// Adds a graph: its nodes with their devices and shapes, and what belongs to it.
     pub fn add_graph(&self, graph: &Graph) -> Result<()> {
-        let bytes: Bytes = graph::wire::write_graph(&with_shapes(graph)?).into();
+        let bytes: Bytes = graph::wire::write_graph(&described(graph)?).into();
         self.add_what(0, EventWhat::Graph(bytes.clone()))?;
         let collections = export_collections(graph);
         self.add_meta_graph(&MetaGraph { graph: bytes, collections, ..MetaGraph::default() }, 0)
@@ -188,16 +207,27 @@ fn now() -> f64 {
     SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |elapsed| elapsed.as_micros() as f64 / 1.0e6)
 }
 
-/// A graph whose nodes say what is known of the shapes of their outputs, as viewers want them.
-fn with_shapes(graph: &Graph) -> Result<GraphDef> {
+/// A graph whose nodes say what is known of their places and of the shapes of their outputs, as viewers want them.
+fn described(graph: &Graph) -> Result<GraphDef> {
     let (mut def, root) = (graph.to_def()?, graph.root());
-    for node in &mut def.nodes {
-        let outputs = Node::find(&root, &node.name).map_or(Vec::new(), |node| node.outputs());
-        if !outputs.is_empty() {
-            let shapes = outputs.iter().map(|output| output.shape()).collect();
+    for described in &mut def.nodes {
+        let Some(node) = Node::find(&root, &described.name) else { continue };
+        let described = Arc::make_mut(described);
+        described.device = place_of(&node);
+        let shapes: Vec<_> = node.outputs().iter().map(|output| output.shape()).collect();
+        if !shapes.is_empty() {
             let list = AttrValue::List(AttrList { shapes, ..AttrList::default() });
-            Arc::make_mut(node).attrs.insert("_output_shapes".to_string(), list);
+            described.attrs.insert("_output_shapes".to_string(), list);
         }
     }
     Ok(def)
+}
+
+/// The device a node will be on, as far as the graph says: a task alone means its first processor.
+fn place_of(node: &Node) -> String {
+    let device = device_of(node);
+    match DeviceSpec::parse(&device) {
+        Ok(spec) if spec.job.is_some() && spec.kind.is_none() => format!("{device}/device:CPU:0"),
+        _ => device,
+    }
 }

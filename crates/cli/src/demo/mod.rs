@@ -115,7 +115,7 @@ fn cluster(args: &Args) -> Result<(Option<flowgrid::ClusterSpec>, Option<Process
         return Ok((Some(flowgrid::ClusterSpec::parse(text)?), None));
     }
     anyhow::ensure!(args.workers > 0, "--workers must be at least 1, or use --alone");
-    let processes = Processes::start(&[("ps", args.ps), ("worker", args.workers)])?;
+    let processes = Processes::start(&[("ps", args.ps), ("worker", args.workers)], |_| Vec::new())?;
     Ok((Some(processes.cluster.clone()), Some(processes)))
 }
 

@@ -4,7 +4,7 @@
 mod net;
 mod toy;
 
-use crate::{Logging, Master, RunStep, SessionConfig};
+use crate::{Logging, Master, RunStep, SessionConfig, TaskCounts};
 use net::Net;
 use status::{Code, Error, Result};
 use std::sync::Arc;
@@ -263,4 +263,20 @@ fn transfers_are_noted_while_somebody_wants_them() {
     assert_eq!(from, ends);
     assert_eq!(client.fetch("c"), Ok(5));
     assert!(net.worker("worker:0").transfers.steps().is_empty());
+}
+
+#[test]
+fn tasks_count_their_steps_and_the_bytes_that_came_and_went() {
+    let (net, client) = three();
+    let counts = || ["worker:0", "worker:1", "ps:0"].map(|task| net.worker(task).counts());
+    let of = |steps, bytes_in, bytes_out| TaskCounts { steps, bytes_in, bytes_out };
+    assert_eq!(counts(), [TaskCounts::default(); 3]);
+    // An int32 of the ps and one of the other worker come to worker 0.
+    assert_eq!(client.fetch("c"), Ok(5));
+    assert_eq!(counts(), [of(1, 8, 0), of(1, 0, 4), of(1, 0, 4)]);
+    // The sum goes to the ps besides, and the answer comes back.
+    assert_eq!(client.fetch("d"), Ok(7));
+    assert_eq!(counts(), [of(2, 20, 4), of(2, 0, 8), of(2, 4, 12)]);
+    assert_eq!(client.fails("f").code, Code::InvalidArgument);
+    assert_eq!(counts()[2].steps, 2, "a step that failed is none");
 }

@@ -1,5 +1,6 @@
 //! A task as others see it: devices, sessions, registered graphs, running steps.
 
+mod counters;
 mod members;
 mod pull;
 mod recv;
@@ -13,6 +14,7 @@ use crate::api::{
     TransferStats, WorkerClient,
 };
 use crate::{ClusterSpec, RecvTensor, Task, ids};
+use counters::Counters;
 use exec::Threads;
 use math::Pool;
 use op::{Given, Keeper, Registry, Resources, SyncPolicy};
@@ -24,6 +26,8 @@ use status::{Result, aborted, unavailable};
 use std::sync::Arc;
 use tensor::Tensor;
 use transfers::Transfers;
+
+pub use counters::TaskCounts;
 
 /// What a worker is made of.
 pub struct WorkerOptions {
@@ -65,6 +69,7 @@ pub struct Worker {
     sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
     steps: Steps,
     pub(crate) transfers: Transfers,
+    pub(crate) counters: Counters,
     links: Mutex<FxHashMap<(Task, String), Arc<dyn WorkerClient>>>,
 }
 
@@ -80,10 +85,11 @@ impl Worker {
     /// A task with fresh devices.
     pub fn new(options: WorkerOptions) -> Arc<Worker> {
         let name = options.task.to_string();
+        let counters = Counters::default();
         let device = |id| LocalDevice {
             name: format!("{name}/device:CPU:{id}"),
             incarnation: ids::nonzero(),
-            resources: Arc::new(Resources::with_given(&options.task.job, options.given.clone())),
+            resources: fresh_resources(&options.task, options.given.clone(), &counters),
         };
         Arc::new(Worker {
             devices: (0..options.devices.max(1)).map(device).collect(),
@@ -100,6 +106,7 @@ impl Worker {
             sessions: Mutex::default(),
             steps: Steps::default(),
             transfers: Transfers::default(),
+            counters,
             links: Mutex::default(),
         })
     }
@@ -113,6 +120,16 @@ impl Worker {
     /// How many CPU devices it has.
     pub fn device_count(&self) -> usize {
         self.devices.len()
+    }
+
+    /// What it has done so far.
+    pub fn counts(&self) -> TaskCounts {
+        self.counters.read()
+    }
+
+    /// What its devices hold, in their order; what sessions with state of their own hold is not there.
+    pub fn resources(&self) -> impl Iterator<Item = &Arc<Resources>> {
+        self.devices.iter().map(|device| &device.resources)
     }
 
     /// An error if what steps do should be kept and cannot.
@@ -213,6 +230,15 @@ impl Worker {
     pub fn abort_steps(&self, error: &status::Error) {
         self.steps.abort_all(error);
     }
+}
+
+/// The resources of a device on which nothing has run yet.
+fn fresh_resources(task: &Task, given: Given, counters: &Counters) -> Arc<Resources> {
+    let resources = Resources::with_given(&task.job, given);
+    if let Err(error) = counters.enter(&resources) {
+        tracing::warn!("{task} does not show what it counts: {error}");
+    }
+    Arc::new(resources)
 }
 
 /// A worker reached by its own process.

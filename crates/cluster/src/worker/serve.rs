@@ -14,19 +14,29 @@ use tensor::{Bytes, DType, Shape, Tensor};
 
 /// Waits for a tensor that a step here sends.
 pub(crate) async fn recv_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<(Tensor, bool)> {
-    sent(&worker, request).await?.read().map_err(|error| from_task(error, &worker.name))
+    let (tensor, dead) = sent(&worker, request).await?.read().map_err(|error| from_task(error, &worker.name))?;
+    worker.counters.went(tensor.byte_size());
+    Ok((tensor, dead))
 }
 
 /// The same, but what is in a file is read as it is sent.
 pub(crate) async fn open_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<Arriving> {
     let stored = match sent(&worker, request).await? {
-        Sent::Tensor(tensor, dead) => return Ok(Arriving::Whole(tensor, dead)),
+        Sent::Tensor(tensor, dead) => return Ok(whole(&worker, tensor, dead)),
         Sent::Stored(stored) => stored,
     };
     match stored.pieces() {
         Some(pieces) => Ok(Arriving::Pieces(Box::new(FromFile { worker, stored, pieces: Some(pieces) }))),
-        None => Ok(Arriving::Whole(stored.read().map_err(|error| from_task(error, &worker.name))?, false)),
+        None => {
+            let tensor = stored.read().map_err(|error| from_task(error, &worker.name))?;
+            Ok(whole(&worker, tensor, false))
+        }
     }
+}
+
+fn whole(worker: &Worker, tensor: Tensor, dead: bool) -> Arriving {
+    worker.counters.went(tensor.byte_size());
+    Arriving::Whole(tensor, dead)
 }
 
 async fn sent(worker: &Arc<Worker>, request: RecvTensor) -> Result<Sent> {
@@ -83,6 +93,9 @@ impl Stream for FromFile {
             }));
             let (pieces, piece) = wait.await.map_err(|_| internal!("the reader of a stored tensor is gone"))?;
             self.pieces = Some(pieces);
+            if let Ok(Some(bytes)) = &piece {
+                self.worker.counters.went(bytes.len());
+            }
             piece.map_err(|error| from_task(error, &self.worker.name))
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::api::{CreateWorkerSession, RegisterGraph};
 use crate::worker::step::Partials;
-use crate::worker::{LocalDevice, Worker};
+use crate::worker::{LocalDevice, Worker, fresh_resources};
 use crate::{ClusterSpec, Task};
 use exec::{Devices, Kernels, Library, Program, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
@@ -42,7 +42,7 @@ impl WorkerSession {
         }
         if request.isolate_state {
             for device in &mut devices {
-                device.resources = Arc::new(Resources::with_given(&worker.task.job, worker.given.clone()));
+                device.resources = fresh_resources(&worker.task, worker.given.clone(), &worker.counters);
             }
         }
         Arc::new(WorkerSession {

@@ -41,6 +41,7 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
     start(&worker, &session, &registered, &request, local.clone(), cancel, stats.clone()).await?;
     guard.disarm();
     worker.check_keeping()?;
+    worker.counters.step();
     let mut answer = RunGraphAnswer::default();
     for key in request.recv {
         let tensor = take(&local, &key)?;
@@ -168,6 +169,7 @@ async fn run_partial(
         let result = end.await;
         session.partials.runs.lock().remove(&request.step_id);
         result?;
+        worker.counters.step();
     }
     guard.disarm();
     Ok(answer)

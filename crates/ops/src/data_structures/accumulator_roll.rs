@@ -3,7 +3,6 @@
 use op::{Home, Member, SyncPolicy, Variable};
 use status::Result;
 use std::sync::Arc;
-use tensor::{DType, Tensor};
 
 /// Who has brought gradients, ever and since the last were taken. Empty if this task does not tell sessions apart.
 #[derive(Default)]
@@ -88,21 +87,18 @@ impl Counters {
     pub fn of(home: &Home, container: &str, accumulator: &str) -> Result<Counters> {
         let counter = |what: &str| {
             let name = format!("{accumulator}/{what}");
-            home.resources().get_or_create(container, &name, || {
-                let variable = Variable::new(&name, DType::I64);
-                variable.assign(Tensor::scalar(0i64));
-                Ok(variable)
-            })
+            home.resources().get_or_create(container, &name, || Ok(Variable::counter(&name)))
         };
         Ok(Counters([counter("accepted")?, counter("stale")?, counter("dropped")?]))
     }
 
+    /// The counts, in the order of fates.
+    pub fn counts(&self) -> [i64; 3] {
+        self.0.each_ref().map(|counter| counter.counted())
+    }
+
     /// Counts a gradient.
     pub fn count(&self, fate: Fate) {
-        // A client may have put something else into the variable; then it counts no more.
-        let _ = self.0[fate as usize].update(|count| {
-            count.values_mut::<i64>()?.iter_mut().for_each(|count| *count += 1);
-            Ok(())
-        });
+        self.0[fate as usize].count(1);
     }
 }

@@ -131,6 +131,11 @@ impl Accumulator {
         });
     }
 
+    /// How many gradients were accepted, stale and dropped, if that is counted.
+    pub fn counts(&self) -> Option<[i64; 3]> {
+        self.counters.as_ref().map(|counters| counters.counts())
+    }
+
     fn count(&self, fate: Fate) {
         if let Some(counters) = &self.counters {
             counters.count(fate);

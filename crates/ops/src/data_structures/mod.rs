@@ -16,6 +16,7 @@ mod accumulator_state;
 pub mod arithmetic;
 pub mod barrier;
 mod barrier_state;
+pub mod census;
 pub mod list_item;
 pub mod list_join;
 pub mod list_spread;

@@ -1,6 +1,7 @@
 //! Hooks that most training programs need.
 
 mod checkpoint_saver;
+mod cluster_metrics;
 mod feed_fn;
 mod final_ops;
 mod logging_tensor;
@@ -14,6 +15,7 @@ mod synchronous;
 mod timer;
 
 pub use checkpoint_saver::{CheckpointSaver, CheckpointSaverListener};
+pub use cluster_metrics::ClusterMetrics;
 pub use feed_fn::FeedFn;
 pub use final_ops::FinalOps;
 pub use logging_tensor::LoggingTensor;
@@ -30,7 +32,6 @@ use crate::monitored::{RunValues, step_number};
 use crate::{FileWriter, FileWriterOptions, get_global_step};
 use graph::{Graph, Output};
 use io::FileSystems;
-use io::event::{SummaryData, SummaryValue, write_summary};
 use session::{Feeds, Session};
 use status::{Result, failed_precondition};
 use std::hash::{BuildHasher, RandomState};
@@ -60,11 +61,4 @@ pub(crate) fn event_file(systems: &FileSystems, folder: &str) -> Result<Arc<File
     let suffix = format!(".{:016x}", RandomState::new().hash_one(()));
     let options = FileWriterOptions { suffix, ..FileWriterOptions::default() };
     Ok(Arc::new(FileWriter::create(systems, folder, options)?))
-}
-
-/// Reports one number under a tag.
-pub(crate) fn add_scalar(events: &FileWriter, tag: &str, value: f64, step: i64) -> Result<()> {
-    let data = SummaryData::Scalar(value as f32);
-    let value = SummaryValue { tag: tag.to_string(), data, ..SummaryValue::default() };
-    events.add_summary(write_summary(&[value])?, step)
 }

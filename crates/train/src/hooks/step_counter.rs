@@ -1,6 +1,6 @@
 //! Counts steps per second.
 
-use super::{Every, Timer, add_scalar, read_step, stale_step, step_of};
+use super::{Every, Timer, read_step, stale_step, step_of};
 use crate::FileWriter;
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::{Graph, Output};
@@ -29,7 +29,7 @@ impl StepCounter {
     fn report(&self, counter: &Output, rate: f64, step: i64) -> Result<()> {
         let tag = format!("{}/sec", step_name(counter));
         tracing::info!("{tag}: {rate}");
-        self.events.as_ref().map_or(Ok(()), |events| add_scalar(events, &tag, rate, step))
+        self.events.as_ref().map_or(Ok(()), |events| events.add_scalar(&tag, rate, step))
     }
 
     fn warn_if_still(&mut self, step: i64) {

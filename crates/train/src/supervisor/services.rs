@@ -2,7 +2,6 @@
 
 use super::Supervisor;
 use crate::coordination::Looper;
-use crate::hooks::add_scalar;
 use crate::monitored::step_number;
 use graph::Output;
 use io::event::{SessionLog, SessionStatus};
@@ -61,7 +60,7 @@ impl Supervisor {
             let seconds = now.0.saturating_duration_since(last.0).as_secs_f64();
             let rate = if seconds > 0.0 { (now.1 - last.1) as f64 / seconds } else { 0.0 };
             last = now;
-            add_scalar(&events, "global_step/sec", rate, now.1)
+            events.add_scalar("global_step/sec", rate, now.1)
         })
     }
 

@@ -7,6 +7,7 @@ mod file_systems;
 mod file_writer;
 mod losses;
 mod meta_graph;
+mod metrics;
 mod monitored;
 mod partitioners;
 mod recovery;

@@ -1,0 +1,65 @@
+//! What a task counts: steps, and bytes that came from other tasks, went there, or were saved or restored.
+
+use op::{COUNTERS, Resources, Variable};
+use status::Result;
+use std::sync::Arc;
+
+/// What a task has done since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskCounts {
+    /// Steps in which it took part and which ended well.
+    pub steps: i64,
+    /// Bytes of the tensors that other tasks sent it.
+    pub bytes_in: i64,
+    /// Bytes of the tensors that it sent to other tasks.
+    pub bytes_out: i64,
+}
+
+impl TaskCounts {
+    /// The names of the counters, in the order of the fields.
+    pub const NAMES: [&str; 3] = ["steps", "bytes_in", "bytes_out"];
+}
+
+/// What the kernels of checkpoints count.
+const CHECKPOINTS: [&str; 2] = ["bytes_saved", "bytes_restored"];
+
+pub(crate) struct Counters {
+    steps: Arc<Variable>,
+    bytes_in: Arc<Variable>,
+    bytes_out: Arc<Variable>,
+    checkpoints: [Arc<Variable>; 2],
+}
+
+impl Default for Counters {
+    fn default() -> Counters {
+        let counter = |name| Arc::new(Variable::counter(name));
+        let [steps, bytes_in, bytes_out] = TaskCounts::NAMES.map(counter);
+        Counters { steps, bytes_in, bytes_out, checkpoints: CHECKPOINTS.map(counter) }
+    }
+}
+
+impl Counters {
+    /// Lets clients and kernels of a device find them.
+    pub fn enter(&self, resources: &Resources) -> Result<()> {
+        let own = [&self.steps, &self.bytes_in, &self.bytes_out];
+        let mut all = own.into_iter().chain(&self.checkpoints);
+        all.try_for_each(|counter| resources.create(COUNTERS, counter.name(), counter.clone()))
+    }
+
+    pub fn step(&self) {
+        self.steps.count(1);
+    }
+
+    pub fn came(&self, bytes: usize) {
+        self.bytes_in.count(bytes);
+    }
+
+    pub fn went(&self, bytes: usize) {
+        self.bytes_out.count(bytes);
+    }
+
+    pub fn read(&self) -> TaskCounts {
+        let (steps, bytes_in, bytes_out) = (self.steps.counted(), self.bytes_in.counted(), self.bytes_out.counted());
+        TaskCounts { steps, bytes_in, bytes_out }
+    }
+}

@@ -1,0 +1,108 @@
+//! A thread beside a server that writes what the server counts.
+
+use super::Sample;
+use crate::FileWriter;
+use crate::hooks::{Every, Timer, event_file};
+use io::FileSystems;
+use io::fs::path;
+use session::ServerCounters;
+use status::{Result, internal};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Writes what a server counts to an event file, every so often and once more at the end; the steps of the events are
+/// those in which the task took part. A server that does nothing writes nothing.
+///
+/// A thread of its own does it, which ends with `close`, or when this is dropped.
+pub struct ServerMetrics {
+    thread: Option<(Sender<()>, JoinHandle<Result<()>>)>,
+}
+
+/// How often is looked whether enough steps were made.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl ServerMetrics {
+    /// Begins an event file in `folder/<job>-<task>`.
+    pub fn start(counters: ServerCounters, systems: &FileSystems, folder: &str, every: Every) -> Result<ServerMetrics> {
+        let task = counters.task();
+        let events = event_file(systems, &path::join(folder, &format!("{}-{}", task.job, task.index)))?;
+        let report = Report { counters, events, timer: Timer::new(every), last: None };
+        let pause = match every {
+            Every::Time(time) => time,
+            Every::Steps(_) => LOOK,
+        };
+        let (stop, stopped) = channel();
+        let thread = thread::Builder::new().name("flowgrid-metrics".to_string());
+        let thread = thread.spawn(move || report.run(pause, &stopped));
+        let thread = thread.map_err(|error| internal!("no thread for metrics: {error}"))?;
+        Ok(ServerMetrics { thread: Some((stop, thread)) })
+    }
+
+    /// Writes the last report, and says whether all was written.
+    pub fn close(mut self) -> Result<()> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        let Some((stop, thread)) = self.thread.take() else { return Ok(()) };
+        drop(stop);
+        thread.join().unwrap_or_else(|_| Err(internal!("the thread that writes metrics panicked")))
+    }
+}
+
+impl Drop for ServerMetrics {
+    fn drop(&mut self) {
+        // Whoever wants to know whether all was written closes it.
+        let _ = self.stop();
+    }
+}
+
+struct Report {
+    counters: ServerCounters,
+    events: Arc<FileWriter>,
+    timer: Timer,
+    last: Option<(Sample, Instant)>,
+}
+
+impl Report {
+    fn run(mut self, pause: Duration, stopped: &Receiver<()>) -> Result<()> {
+        // The beginning of rates.
+        self.timer.done(self.steps());
+        self.last = Some((self.sample(), Instant::now()));
+        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
+            if self.timer.is_due(self.steps()) {
+                self.write()?;
+            }
+        }
+        if self.timer.last_step() != Some(self.steps()) {
+            self.write()?;
+        }
+        self.events.close()
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let (sample, now) = (self.sample(), Instant::now());
+        let step = sample.tasks.first().map_or(0, |(_, counts)| counts.steps);
+        let before = self.last.as_ref().map(|(last, time)| (last, now.saturating_duration_since(*time)));
+        self.events.add_scalars(sample.scalars(before), step)?;
+        self.timer.done(step);
+        self.last = Some((sample, now));
+        self.events.flush()
+    }
+
+    fn steps(&self) -> i64 {
+        self.counters.task_counts().steps
+    }
+
+    fn sample(&self) -> Sample {
+        let counters = &self.counters;
+        let queues = counters.queue_lengths().into_iter().map(|(name, length)| (name, length as i64));
+        Sample {
+            tasks: vec![(counters.task().clone(), counters.task_counts())],
+            gradients: counters.gradient_counts(),
+            queues: queues.collect(),
+        }
+    }
+}
