@@ -1,6 +1,8 @@
 //! `flowgrid demo`: a network learns to read digits, on a cluster of processes that it starts itself.
 
+mod checkpoint;
 mod digits;
+mod events;
 mod model;
 mod report;
 mod worker;
@@ -9,10 +11,12 @@ use crate::processes::Processes;
 use crate::stop;
 use anyhow::{Context, Result, bail};
 use digits::Digits;
+use events::Events;
 use flowgrid::Task;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use worker::{Report, Worker};
@@ -23,6 +27,7 @@ use worker::{Report, Worker};
     flowgrid demo\n  \
     flowgrid demo --ps 1 --workers 4 --steps 2000\n  \
     flowgrid demo --alone --losses losses.txt\n  \
+    flowgrid demo --logdir logs && tensorboard --logdir logs\n  \
     flowgrid demo --targets 'ps=h0:2222;worker=h1:2222,h2:2222'\n\n\
     Each worker trains on batches of its own with the same variables, which lie on the parameter servers.\n\
     With --alone, or with one worker, the losses are those of the Python twin crates/cli/demo.py, step by step.")]
@@ -62,6 +67,15 @@ pub struct Args {
     /// Write the loss of every step of the first worker to this file, one line each.
     #[arg(long, value_name = "FILE")]
     losses: Option<PathBuf>,
+
+    /// Write event files for TensorBoard there, a folder for each worker: its graph and losses; of the first also
+    /// histograms of the weights, and what all tasks do: steps and digits per second, bytes in and out.
+    #[arg(long, value_name = "DIR")]
+    logdir: Option<PathBuf>,
+
+    /// Begin with the variables of the checkpoint in this folder, if there is one, and write one at the end.
+    #[arg(long, value_name = "DIR")]
+    checkpoint_dir: Option<PathBuf>,
 }
 
 /// Digits to learn from, and digits held back.
@@ -74,7 +88,7 @@ pub fn run(args: Args) -> Result<()> {
     let (cluster, processes) = cluster(&args)?;
     let stopping = AtomicBool::new(false);
     let signal = stop::on_signal()?;
-    let workers = open_workers(&args, cluster.as_ref())?;
+    let workers = reporting(&args, open_workers(&args, cluster.as_ref())?, cluster.as_ref())?;
     let begin = std::time::Instant::now();
     let ended = AtomicBool::new(false);
     let reports = std::thread::scope(|scope| {
@@ -135,9 +149,23 @@ fn open_workers(args: &Args, cluster: Option<&flowgrid::ClusterSpec>) -> Result<
     tasks.iter().map(open).collect()
 }
 
+/// The same workers, which write what they do if that is asked for.
+fn reporting(args: &Args, workers: Vec<Worker>, cluster: Option<&flowgrid::ClusterSpec>) -> Result<Vec<Worker>> {
+    let Some(folder) = &args.logdir else { return Ok(workers) };
+    let tasks: Vec<Task> = cluster.into_iter().flat_map(flowgrid::ClusterSpec::tasks).collect();
+    let done = Arc::default();
+    let report = |(number, worker): (usize, Worker)| {
+        let events = Events::begin(folder, (&worker.graph, number), &tasks, &done, args)?;
+        Ok(worker.reporting(events))
+    };
+    workers.into_iter().enumerate().map(report).collect()
+}
+
 /// All workers at once, after the first has given the variables their first values.
 fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<Report>> {
-    workers[0].initialize()?;
+    if let Some(path) = workers[0].begin()? {
+        println!("going on from {path}");
+    }
     let bars = MultiProgress::new();
     let style = ProgressStyle::with_template("{prefix:10} {bar:30} {pos:>5}/{len}  {msg}")?;
     let digits = Digits::new(args.seed);
@@ -173,6 +201,9 @@ fn finish(args: &Args, workers: &[Worker], reports: &[Report], seconds: f64) -> 
         bail!("no worker is left");
     };
     let held_out: Vec<usize> = (TRAINING..TRAINING + HELD_OUT).collect();
+    if let Some(path) = alive.save()? {
+        println!("saved {path}");
+    }
     let (loss, accuracy) = alive.test(&Digits::new(args.seed), &held_out)?;
     let steps: usize = reports.iter().map(|report| report.losses.len()).sum();
     if !args.alone {

@@ -1,6 +1,8 @@
 //! One worker of the demo: a graph, a session with its task, its share of the steps.
 
+use super::checkpoint::Checkpoints;
 use super::digits::Digits;
+use super::events::Events;
 use super::model::Model;
 use super::{Args, TRAINING};
 use anyhow::Result;
@@ -8,6 +10,7 @@ use flowgrid::prelude::*;
 use flowgrid::{RunMetadata, Task};
 use indicatif::ProgressBar;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// A client of one worker task.
@@ -16,6 +19,9 @@ pub struct Worker {
     pub model: Model,
     session: Session,
     batch: usize,
+    /// What it writes for TensorBoard.
+    events: Option<Mutex<Events>>,
+    checkpoints: Option<Checkpoints>,
 }
 
 /// What became of a worker's steps.
@@ -34,12 +40,27 @@ impl Worker {
         let graph = Graph::new();
         let model = Model::build(&graph, task, servers, args.seed as i64, args.learning_rate)?;
         let session = Session::with_config(target, &graph, SessionConfig::default())?;
-        Ok(Worker { graph, model, session, batch: args.batch })
+        let checkpoints = args.checkpoint_dir.as_deref().map(|folder| Checkpoints::new(&graph, folder)).transpose()?;
+        Ok(Worker { graph, model, session, batch: args.batch, events: None, checkpoints })
     }
 
-    /// Gives all variables their first values.
-    pub fn initialize(&self) -> Result<()> {
-        Ok(self.session.execute(&global_variables_initializer(&self.graph), feeds! {})?)
+    /// The same worker, which writes what it does.
+    pub fn reporting(self, events: Events) -> Worker {
+        Worker { events: Some(Mutex::new(events)), ..self }
+    }
+
+    /// Gives all variables their first values, or those of the newest checkpoint; says which one.
+    pub fn begin(&self) -> Result<Option<String>> {
+        let restored = self.checkpoints.as_ref().map_or(Ok(None), |checkpoints| checkpoints.restore(&self.session))?;
+        if restored.is_none() {
+            self.session.execute(&global_variables_initializer(&self.graph), feeds! {})?;
+        }
+        Ok(restored)
+    }
+
+    /// Writes a checkpoint, if that is wanted; gives its name.
+    pub fn save(&self) -> Result<Option<String>> {
+        self.checkpoints.as_ref().map(|checkpoints| checkpoints.save(&self.session)).transpose()
     }
 
     /// Runs steps until all are done, an error comes, or somebody says stop.
@@ -56,8 +77,12 @@ impl Worker {
             if stopping.load(Ordering::Relaxed) {
                 break;
             }
-            match self.step(digits, step) {
-                Ok(loss) => report.losses.push(loss),
+            let made = self.step(digits, step).and_then(|loss| {
+                report.losses.push(loss);
+                self.report(loss, report.losses.len())
+            });
+            match made {
+                Ok(()) => {}
                 Err(error) => {
                     bar.abandon_with_message("lost");
                     report.error = Some(error);
@@ -70,6 +95,7 @@ impl Worker {
             bar.inc(1);
         }
         report.trace = self.trace(digits).unwrap_or_default();
+        report.error = self.events.as_ref().and_then(|events| lock(events).end().err());
         bar.finish();
         report
     }
@@ -79,6 +105,10 @@ impl Worker {
         let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
         let (loss, ()): (f32, ()) = self.session.run((&self.model.loss, &self.model.train), feeds)?;
         Ok(loss)
+    }
+
+    fn report(&self, loss: f32, steps: usize) -> Result<(), Error> {
+        self.events.as_ref().map_or(Ok(()), |events| lock(events).stepped(&self.session, loss, steps))
     }
 
     /// What a step does, without its update.
@@ -96,4 +126,9 @@ impl Worker {
         let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
         Ok(self.session.run((&self.model.loss, &self.model.accuracy), feeds)?)
     }
+}
+
+/// Its worker's thread alone locks it, so nobody can have left it in a bad state.
+fn lock(events: &Mutex<Events>) -> MutexGuard<'_, Events> {
+    events.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,7 +15,11 @@ pub use writer::BundleWriter;
 
 use crate::TensorSlice;
 use status::{Code, Error};
+use std::sync::Arc;
 use tensor::{DType, Shape};
+
+/// Told how many bytes were written or read since it was told last.
+pub type Watch = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// Where a tensor of a checkpoint is.
 #[derive(Clone, Debug, PartialEq)]

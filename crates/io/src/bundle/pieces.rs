@@ -1,6 +1,6 @@
 //! Plain tensors of checkpoints read piece by piece: what is wanted of them is handed on, and all of it is summed.
 
-use super::Entry;
+use super::{Entry, Watch};
 use crate::crc;
 use crate::fs::{RandomAccessFile, data_loss};
 use bytes::Bytes;
@@ -21,13 +21,14 @@ pub(super) struct Sequential {
     piece: Bytes,
     start: u64,
     crc: u32,
+    watch: Option<Watch>,
 }
 
 impl Sequential {
     /// Nothing is read yet. The file is known to be long enough.
-    pub fn new(file: Arc<dyn RandomAccessFile>, entry: &Entry, prefix: &str) -> Sequential {
+    pub fn new(file: Arc<dyn RandomAccessFile>, entry: &Entry, prefix: &str, watch: Option<Watch>) -> Sequential {
         let (entry, prefix) = (entry.clone(), prefix.to_string());
-        Sequential { file, entry, prefix, piece: Bytes::new(), start: 0, crc: 0 }
+        Sequential { file, entry, prefix, piece: Bytes::new(), start: 0, crc: 0, watch }
     }
 
     /// Reads the next bytes; none after the last, whose sum must be right.
@@ -38,6 +39,9 @@ impl Sequential {
         self.file.read_exact_at(self.entry.offset + self.start, &mut piece)?;
         self.crc = crc32c::crc32c_append(self.crc, &piece);
         self.piece = piece.into();
+        if let Some(watch) = &self.watch {
+            watch(self.piece.len() as u64);
+        }
         if left > 0 {
             return Ok(Some(self.piece.clone()));
         }

@@ -1,7 +1,7 @@
 //! Reads checkpoints.
 
 use super::pieces::{Sequential, TensorPieces, check_sum};
-use super::{Entry, Header, corrupt, data_path, index_path, values, wire};
+use super::{Entry, Header, Watch, corrupt, data_path, index_path, values, wire};
 use crate::fs::{FileSystems, RandomAccessFile, data_loss};
 use crate::{Table, TensorSlice, slice};
 use parking_lot::Mutex;
@@ -19,6 +19,7 @@ pub struct Bundle {
     /// The parts of tensors that are stored in slices.
     slices: BTreeMap<Vec<u8>, Entry>,
     files: Mutex<HashMap<u32, Arc<dyn RandomAccessFile>>>,
+    watch: Option<Watch>,
 }
 
 /// Large tensors are read in pieces, so that they are summed while they are still near.
@@ -43,6 +44,7 @@ impl Bundle {
             entries: BTreeMap::new(),
             slices: BTreeMap::new(),
             files: Mutex::default(),
+            watch: None,
         };
         for (key, value) in table {
             let name = String::from_utf8_lossy(&key).into_owned();
@@ -54,6 +56,17 @@ impl Bundle {
             }
         }
         Ok(bundle)
+    }
+
+    /// The same, which tells how many bytes of tensors are read.
+    pub fn watched(self, watch: Watch) -> Bundle {
+        Bundle { watch: Some(watch), ..self }
+    }
+
+    fn tell(&self, bytes: usize) {
+        if let Some(watch) = &self.watch {
+            watch(bytes as u64);
+        }
     }
 
     /// What the names of its files begin with.
@@ -153,7 +166,7 @@ impl Bundle {
 
     fn sequential(&self, name: &str, entry: &Entry) -> Result<Sequential> {
         check_size(name, entry)?;
-        Ok(Sequential::new(self.checked_file(name, entry)?, entry, &self.prefix))
+        Ok(Sequential::new(self.checked_file(name, entry)?, entry, &self.prefix, self.watch.clone()))
     }
 
     /// The stored slices that together hold a wanted one, and where they are.
@@ -232,6 +245,7 @@ impl Bundle {
             file.read_exact_at(offset, piece)?;
             calculated = crc32c::crc32c_append(calculated, piece);
             offset += piece.len() as u64;
+            self.tell(piece.len());
         }
         if self.header.big_endian {
             let halves = if entry.dtype.is_complex() { 2 } else { 1 };
@@ -253,6 +267,7 @@ impl Bundle {
         let file = self.checked_file(name, entry)?;
         let mut data = vec![0; entry.size as usize];
         file.read_exact_at(entry.offset, &mut data)?;
+        self.tell(data.len());
         Ok(data)
     }
 

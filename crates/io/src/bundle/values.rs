@@ -1,6 +1,6 @@
 //! Tensors as checkpoints hold them: plain numbers as they are, strings and variants behind their lengths.
 
-use super::{Entry, wire};
+use super::{Entry, Watch, wire};
 use crate::coding::{put_varint, read_varint};
 use crate::crc;
 use crate::fs::{Pending, data_loss};
@@ -12,8 +12,8 @@ use tensor::{DType, Tensor};
 const PIECE: usize = 1 << 20;
 
 /// Writes a tensor at the end of a file; gives its size there and its checksum.
-pub(super) fn write(tensor: &Tensor, file: &mut Pending) -> Result<(u64, u32)> {
-    let mut out = Checked { file, crc: 0, size: 0 };
+pub(super) fn write(tensor: &Tensor, file: &mut Pending, watch: Option<&Watch>) -> Result<(u64, u32)> {
+    let mut out = Checked { file, watch, crc: 0, size: 0 };
     match tensor.dtype() {
         DType::STRING => out.strings(tensor.strings()?)?,
         DType::VARIANT => {
@@ -31,6 +31,7 @@ pub(super) fn write(tensor: &Tensor, file: &mut Pending) -> Result<(u64, u32)> {
 
 struct Checked<'a> {
     file: &'a mut Pending,
+    watch: Option<&'a Watch>,
     crc: u32,
     size: u64,
 }
@@ -47,7 +48,11 @@ impl Checked<'_> {
     /// Writes what the checksum does not cover as it stands.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.size += bytes.len() as u64;
-        self.file.append(bytes)
+        self.file.append(bytes)?;
+        if let Some(watch) = self.watch {
+            watch(bytes.len() as u64);
+        }
+        Ok(())
     }
 
     /// All lengths, a checksum of them, all bytes.

@@ -1,6 +1,6 @@
 //! Writes checkpoints.
 
-use super::{Entry, Header, data_path, index_path, values, wire};
+use super::{Entry, Header, Watch, data_path, index_path, values, wire};
 use crate::fs::{FileSystems, Pending, path};
 use crate::{TableBuilder, TensorSlice, crc};
 use status::{Result, internal, invalid};
@@ -17,6 +17,7 @@ pub struct BundleWriter {
     offset: u64,
     entries: BTreeMap<Vec<u8>, Entry>,
     begun: Option<Begun>,
+    watch: Option<Watch>,
 }
 
 /// A tensor whose bytes are being written.
@@ -34,7 +35,12 @@ impl BundleWriter {
         systems.create_dirs(path::dirname(prefix))?;
         let data = Pending::begin(systems, &data_path(prefix, 0, 1))?;
         let (systems, prefix) = (systems.clone(), prefix.to_string());
-        Ok(BundleWriter { systems, prefix, data, offset: 0, entries: BTreeMap::new(), begun: None })
+        Ok(BundleWriter { systems, prefix, data, offset: 0, entries: BTreeMap::new(), begun: None, watch: None })
+    }
+
+    /// The same, which tells how far it is.
+    pub fn watched(self, watch: Watch) -> BundleWriter {
+        BundleWriter { watch: Some(watch), ..self }
     }
 
     /// Adds a tensor.
@@ -68,7 +74,11 @@ impl BundleWriter {
         let Some(begun) = &mut self.begun else { return Err(internal!("no tensor was begun")) };
         begun.crc = crc32c::crc32c_append(begun.crc, bytes);
         begun.size += bytes.len() as u64;
-        self.data.append(bytes)
+        self.data.append(bytes)?;
+        if let Some(watch) = &self.watch {
+            watch(bytes.len() as u64);
+        }
+        Ok(())
     }
 
     /// Ends the tensor that was begun: all its bytes are there.
@@ -138,7 +148,7 @@ impl BundleWriter {
     }
 
     fn write(&mut self, key: Vec<u8>, tensor: &Tensor) -> Result<()> {
-        let written = values::write(tensor, &mut self.data)?;
+        let written = values::write(tensor, &mut self.data, self.watch.as_ref())?;
         self.enter(key, tensor.dtype(), tensor.shape().clone(), written);
         Ok(())
     }

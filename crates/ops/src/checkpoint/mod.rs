@@ -2,6 +2,7 @@
 
 mod args;
 mod names;
+pub(crate) mod pace;
 mod remap;
 mod restore;
 mod save;

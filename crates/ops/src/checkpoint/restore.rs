@@ -1,6 +1,7 @@
 //! Restore, RestoreSlice, RestoreV2: values out of files.
 
 use super::args::{file, named_slices, prefix, strings};
+use super::pace::Doing;
 use super::stored::{InMemory, StoredTensor};
 use super::systems;
 use graph::{AttrValue, Output};
@@ -94,6 +95,7 @@ fn restore_first(systems: &FileSystems, pattern: &str, name: &str, slice: &str, 
 
 fn restore_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (systems, types, node) = (systems(setup)?, setup.types("dtypes")?, setup.name().to_string());
+    let resources = setup.resources().clone();
     Ok(stored(move |_, mut inputs: Inputs| {
         let prefix = prefix(&inputs.tensor(0)?)?;
         let named = named_slices(&inputs.tensor(1)?, &inputs.tensor(2)?)?;
@@ -101,7 +103,7 @@ fn restore_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             return Err(invalid!("Got {} tensor names, but {} expected dtypes.", named.len(), types.len()));
         }
         let bundle = match Bundle::open(&systems, &prefix) {
-            Ok(bundle) => Arc::new(bundle),
+            Ok(bundle) => Arc::new(bundle.watched(Doing::Restoring.watch(&resources, &prefix))),
             Err(error) => return older(&systems, &prefix, &named, &types, error),
         };
         check_types(&bundle, &named, &types)?;

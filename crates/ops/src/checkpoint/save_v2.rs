@@ -1,9 +1,10 @@
 //! How SaveV2 writes: one tensor after the other, and those of other tasks piece by piece, so that it never holds one.
 
 use super::args::{named_slices, prefix, slice_of};
+use super::pace::Doing;
 use super::systems;
 use io::{BundleWriter, FileSystems};
-use op::{Done, Far, Inputs, Kernel, Opened, Opening, Outputs, Pieces, Setup, StepEnv, later};
+use op::{Done, Far, Inputs, Kernel, Opened, Opening, Outputs, Pieces, Resources, Setup, StepEnv, later};
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::collections::VecDeque;
@@ -16,10 +17,10 @@ const FIRST: usize = 3;
 const AHEAD: usize = 32;
 
 pub(super) fn save_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let systems = systems(setup)?;
+    let (systems, resources) = (systems(setup)?, setup.resources().clone());
     let kernel = later(move |ctx, inputs, done| {
-        let (systems, env) = (systems.clone(), ctx.env.clone());
-        (ctx.env.spawn)(Box::new(move || match begin(&systems, inputs) {
+        let (systems, resources, env) = (systems.clone(), resources.clone(), ctx.env.clone());
+        (ctx.env.spawn)(Box::new(move || match begin(&systems, &resources, inputs) {
             Ok((writer, left)) => Saving { writer, left, env, done }.start(),
             Err(error) => done(Err(error)),
         }));
@@ -27,7 +28,7 @@ pub(super) fn save_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(kernel.pulling(FIRST))
 }
 
-fn begin(systems: &FileSystems, mut inputs: Inputs) -> Result<(BundleWriter, VecDeque<Item>)> {
+fn begin(systems: &FileSystems, resources: &Resources, mut inputs: Inputs) -> Result<(BundleWriter, VecDeque<Item>)> {
     let prefix = prefix(&inputs.tensor(0)?)?;
     let named = named_slices(&inputs.tensor(1)?, &inputs.tensor(2)?)?;
     let tensors = inputs.len() - FIRST;
@@ -42,7 +43,8 @@ fn begin(systems: &FileSystems, mut inputs: Inputs) -> Result<(BundleWriter, Vec
         Ok(Item { name, slice, value })
     };
     let items = named.into_iter().enumerate().map(item).collect::<Result<_>>()?;
-    Ok((BundleWriter::create(systems, &prefix)?, items))
+    let writer = BundleWriter::create(systems, &prefix)?;
+    Ok((writer.watched(Doing::Saving.watch(resources, &prefix)), items))
 }
 
 /// A tensor to save: its name, the slice that it is of another or nothing, and where it is.

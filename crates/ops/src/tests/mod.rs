@@ -7,6 +7,7 @@ mod lookup;
 mod members;
 mod no_case;
 mod optional;
+mod pace;
 mod queue;
 mod reader;
 mod staging;

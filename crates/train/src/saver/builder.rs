@@ -1,6 +1,7 @@
 //! A saver in the making.
 
-use super::saveable::{key, saveables};
+use super::progress::{Progress, Tell, Watcher};
+use super::saveable::{Saveable, key, saveables};
 use super::{Saver, build};
 use graph::Graph;
 use io::FileSystems;
@@ -8,6 +9,7 @@ use io::saved_model::Saver as SaverDef;
 use layers::Variable;
 use layers::collection::{SAVEABLE_OBJECTS, global_variables, variables};
 use status::{Result, invalid};
+use std::sync::Arc;
 
 /// A saver in the making; of all variables under their own names, in one file, keeping five, unless said
 /// otherwise.
@@ -22,6 +24,7 @@ pub struct SaverBuilder {
     relative: bool,
     padded: bool,
     systems: FileSystems,
+    tell: Option<Tell>,
 }
 
 impl SaverBuilder {
@@ -37,6 +40,7 @@ impl SaverBuilder {
             relative: false,
             padded: false,
             systems: FileSystems::local(),
+            tell: None,
         }
     }
 
@@ -101,6 +105,13 @@ impl SaverBuilder {
         self
     }
 
+    /// Tells how far saves and restores are: at the beginning, ten times a second, and at the end. Tasks of TensorFlow
+    /// do not say how far they are in between.
+    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> SaverBuilder {
+        self.tell = Some(Arc::new(tell));
+        self
+    }
+
     /// Adds its nodes to the graph.
     pub fn make(self) -> Result<Saver> {
         self.graph.check()?;
@@ -109,14 +120,21 @@ impl SaverBuilder {
             all.extend(variables(&self.graph, SAVEABLE_OBJECTS));
             all.iter().map(|variable| (key(variable), variable.clone())).collect()
         });
-        let def = match (chosen.is_empty(), self.allow_empty) {
+        let (def, watcher) = match (chosen.is_empty(), self.allow_empty) {
             (true, false) => return Err(invalid!("No variables to save")),
-            (true, true) => SaverDef { sharded: self.sharded, version: 2, ..SaverDef::default() },
-            (false, _) => build::build(&self.graph.root().named(&self.name), &saveables(&chosen)?, self.sharded)?,
+            (true, true) => (SaverDef { sharded: self.sharded, version: 2, ..SaverDef::default() }, None),
+            (false, _) => self.build(&saveables(&chosen)?)?,
         };
         self.graph.check()?;
         let (max_to_keep, keep_checkpoint_every_n_hours) = (self.max_to_keep, self.every_n_hours);
         let def = SaverDef { max_to_keep, keep_checkpoint_every_n_hours, ..def };
-        Ok(Saver::over(&self.graph, def, self.systems, self.relative, self.padded))
+        Ok(Saver { watcher, ..Saver::over(&self.graph, def, self.systems, self.relative, self.padded) })
+    }
+
+    fn build(&self, saveables: &[Saveable]) -> Result<(SaverDef, Option<Watcher>)> {
+        let (scope, first) = (self.graph.root().named(&self.name), self.graph.len());
+        let def = build::build(&scope, saveables, self.sharded)?;
+        let watcher = self.tell.clone().map(|tell| Watcher::build(&scope, first, saveables, tell));
+        Ok((def, watcher))
     }
 }

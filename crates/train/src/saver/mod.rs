@@ -3,10 +3,12 @@
 mod build;
 mod builder;
 mod kept;
+mod progress;
 mod saveable;
 
 pub use builder::SaverBuilder;
 pub(crate) use kept::Kept;
+pub use progress::Progress;
 pub(crate) use saveable::device_of;
 
 use crate::meta_graph::{self, ExportOptions};
@@ -15,6 +17,7 @@ use io::saved_model::Saver as SaverDef;
 use io::state::{STATE_FILE, checkpoint_exists};
 use io::{CheckpointState, FileSystems};
 use parking_lot::Mutex;
+use progress::{Doing, Watcher};
 use session::{Feeds, Session};
 use status::{Code, Error, Result, invalid};
 use std::collections::BTreeMap;
@@ -35,6 +38,7 @@ pub struct Saver {
     relative: bool,
     padded: bool,
     kept: Mutex<Kept>,
+    watcher: Option<Watcher>,
 }
 
 /// What a save does besides writing variables.
@@ -86,7 +90,8 @@ impl Saver {
     pub(crate) fn over(graph: &Graph, def: SaverDef, systems: FileSystems, relative: bool, padded: bool) -> Saver {
         let most = usize::try_from(def.max_to_keep).unwrap_or(0);
         let every = f64::from(def.keep_checkpoint_every_n_hours) * 3600.0;
-        Saver { graph: graph.clone(), kept: Mutex::new(Kept::new(most, every, now())), def, systems, relative, padded }
+        let (graph, kept) = (graph.clone(), Mutex::new(Kept::new(most, every, now())));
+        Saver { graph, def, systems, relative, padded, kept, watcher: None }
     }
 
     /// The first saver in the graph's collection of savers; else a new one of all variables, by device, which
@@ -151,9 +156,9 @@ impl Saver {
 
     fn write(&self, session: &Session, prefix: &str, folder: &str, options: &SaveOptions) -> Result<String> {
         let feeds = Feeds::new().with_name(&self.def.filename_tensor, prefix);
-        let written: String = session
-            .run(self.def.save_tensor.as_str(), feeds)
-            .map_err(|error| self.explain_save(error, folder, prefix))?;
+        let work = || session.run(self.def.save_tensor.as_str(), feeds);
+        let written: String =
+            self.watched(session, Doing::Saving, work).map_err(|error| self.explain_save(error, folder, prefix))?;
         if options.write_state {
             let old = self.kept.lock().record(&written, now());
             let state = CheckpointState {
@@ -191,7 +196,15 @@ impl Saver {
             return Err(invalid!("The passed save_path is not a valid checkpoint: {path}"));
         }
         let feeds = Feeds::new().with_name(&self.def.filename_tensor, path);
-        session.execute(self.def.restore_op.as_str(), feeds).map_err(explain_restore)
+        let work = || session.execute(self.def.restore_op.as_str(), feeds);
+        self.watched(session, Doing::Restoring, work).map_err(explain_restore)
+    }
+
+    fn watched<T>(&self, session: &Session, doing: Doing, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        match &self.watcher {
+            Some(watcher) => watcher.during(session, doing, work),
+            None => work(),
+        }
     }
 
     /// The checkpoints that are kept, the oldest first.

@@ -2,15 +2,17 @@
 
 use super::{Folder, graph, nodes};
 use crate::optimizer::Adam;
-use crate::saver::{Kept, Saver, latest_checkpoint};
+use crate::saver::{Kept, Progress, Saver, latest_checkpoint};
 use crate::{ExponentialMovingAverage, Optimizer, replica_device_setter};
 use graph::Graph;
 use io::{Bundle, CheckpointState, FileSystems};
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Kind, Variable};
-use session::{Session, feeds};
+use parking_lot::Mutex;
+use session::{COUNTERS, LocalCluster, Session, SessionConfig, feeds};
 use status::Code;
-use tensor::Tensor;
+use std::sync::Arc;
+use tensor::{DType, PartialShape, Tensor};
 
 /// A variable of each kind.
 fn model() -> (Graph, [Variable; 2]) {
@@ -175,4 +177,56 @@ fn errors_say_what_is_wrong() {
     assert!(error.message.starts_with("'latest_filename' collides with 'save_path'"), "{error}");
     let error = Saver::build(&super::graph()).make().err().unwrap();
     assert_eq!(error.message, "No variables to save");
+}
+
+#[test]
+fn a_save_and_a_restore_tell_how_far_they_are() {
+    let folder = Folder::new();
+    let cluster = LocalCluster::start(&[("ps", 2), ("worker", 1)]).unwrap();
+    let far = cluster.targets("worker");
+    for (sharded, target) in [(false, ""), (true, ""), (true, far[0].as_str())] {
+        let graph = graph();
+        let device = |task: usize| if target.is_empty() { String::new() } else { format!("/job:ps/task:{task}") };
+        let make = |name: &str, task: usize, floats: usize| {
+            Variable::build(&graph.root().on(&device(task)), name).shape([floats]).make()
+        };
+        // Larger than the pieces that are read and written at once.
+        let variables = [make("a", 0, 5 << 20), make("b", 1, 3 << 20)];
+        let total = (8 << 20) * 4;
+        let told: Arc<Mutex<Vec<Progress>>> = Arc::default();
+        let noted = Arc::clone(&told);
+        let saver = Saver::build(&graph).sharded(sharded).progress(move |progress| noted.lock().push(progress));
+        let saver = saver.make().unwrap();
+        let counters = ["bytes_saved", "bytes_restored"];
+        let counters = [0, 1].map(|task| {
+            let scope = graph.root().on(&device(task));
+            counters.map(|name| {
+                let handle = scope.op("VarHandleOp").attr("container", COUNTERS).attr("shared_name", name);
+                let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
+                ops::state::read_variable::read_variable(&handle, DType::I64)
+            })
+        });
+        let session = Session::with_config(target, &graph, SessionConfig::default()).unwrap();
+        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        let path = saver.save(&session, &folder.join("model"), None).unwrap();
+        check_told(&told, total);
+        saver.restore(&session, &path).unwrap();
+        check_told(&told, total);
+        let counts: [[i64; 2]; 2] =
+            session.run([[&counters[0][0], &counters[0][1]], [&counters[1][0], &counters[1][1]]], feeds! {}).unwrap();
+        let wanted = match target {
+            "" => [[total as i64; 2]; 2],
+            _ => variables.each_ref().map(|variable| [variable.shape().known().unwrap().elements() as i64 * 4; 2]),
+        };
+        assert_eq!(counts, wanted);
+    }
+}
+
+/// What was told begins at nothing, grows, and ends with everything.
+#[track_caller]
+fn check_told(told: &Mutex<Vec<Progress>>, total: u64) {
+    let told = std::mem::take(&mut *told.lock());
+    assert_eq!(told.first(), Some(&Progress { bytes: 0, total }));
+    assert_eq!(told.last(), Some(&Progress { bytes: total, total }));
+    assert!(told.is_sorted_by_key(|progress| progress.bytes), "{told:?}");
 }

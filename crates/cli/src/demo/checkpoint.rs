@@ -1,0 +1,52 @@
+//! Checkpoints of the demo, with a bar that shows how far they are.
+
+use anyhow::{Context, Result};
+use flowgrid::prelude::*;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::path::Path;
+
+/// Writes and reads the variables of a graph.
+pub struct Checkpoints {
+    saver: Saver,
+    folder: String,
+    bar: ProgressBar,
+}
+
+impl Checkpoints {
+    /// Checkpoints in a folder, which is made if it is not there. Every task writes its own part.
+    pub fn new(graph: &Graph, folder: &Path) -> Result<Checkpoints> {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        // Drawn when there is something to show.
+        let bar = ProgressBar::hidden();
+        let style = "{prefix:10} {bar:30} {bytes}/{total_bytes}  {bytes_per_sec}";
+        bar.set_style(ProgressStyle::with_template(style)?);
+        let shown = bar.clone();
+        let saver = Saver::build(graph).sharded(true).progress(move |progress| {
+            shown.set_length(progress.total);
+            shown.set_position(progress.bytes);
+        });
+        Ok(Checkpoints { saver: saver.make()?, folder: folder.to_string_lossy().into_owned(), bar })
+    }
+
+    /// Gives the variables the values of the newest checkpoint; says which one that was.
+    pub fn restore(&self, session: &Session) -> Result<Option<String>> {
+        let Some(path) = latest_checkpoint(&self.folder)? else { return Ok(None) };
+        self.showing("restore", || self.saver.restore(session, &path))?;
+        Ok(Some(path))
+    }
+
+    /// Writes a checkpoint; gives its name.
+    pub fn save(&self, session: &Session) -> Result<String> {
+        let path = format!("{}/model.ckpt", self.folder);
+        self.showing("save", || self.saver.save(session, &path, None))
+    }
+
+    fn showing<T>(&self, what: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T> {
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        self.bar.set_prefix(what);
+        self.bar.reset();
+        let done = work();
+        self.bar.finish();
+        Ok(done?)
+    }
+}
