@@ -20,6 +20,7 @@ pub mod schedule;
 pub mod session_manager;
 pub mod supervisor;
 mod sync_replicas;
+mod told;
 
 pub use coordination::*;
 pub use device_setter::replica_device_setter;

@@ -1,6 +1,7 @@
 //! Sessions whose variables have values: restored from a checkpoint, initialized, or waited for.
 
 use crate::saver::Saver;
+use crate::told::{self, Told};
 use graph::{Graph, Node, Output};
 use session::{Feeds, Session, SessionConfig};
 use status::{Code, Error, Result, failed_precondition, invalid};
@@ -145,7 +146,7 @@ impl SessionManager {
 
     /// A session, once somebody else has made it ready; `DeadlineExceeded` if that takes longer than `limit`.
     pub fn wait_for_session(&self, master: &str, config: &SessionConfig, limit: Option<Duration>) -> Result<Session> {
-        let begin = Instant::now();
+        let (begin, mut is_told) = (Instant::now(), false);
         loop {
             let session = Session::with_config(master, &self.graph, config.clone())?;
             let why = match self.why_not(&session) {
@@ -162,8 +163,27 @@ impl SessionManager {
                 return Err(Error::new(Code::DeadlineExceeded, message));
             }
             tracing::info!("Waiting for model to be ready. {why}");
-            std::thread::sleep(self.recovery_wait);
+            is_told = match self.wait_until_told(master, config) {
+                Told::NotYet => false,
+                Told::Ready if !is_told => true,
+                // Who was told and still is not ready waits for something that nobody tells.
+                Told::Ready | Told::Nothing => {
+                    std::thread::sleep(self.recovery_wait);
+                    false
+                }
+            };
         }
+    }
+
+    /// Waits until the variables have values, as tasks of ours tell.
+    fn wait_until_told(&self, master: &str, config: &SessionConfig) -> Told {
+        // Local variables get their values afterwards, from us.
+        let first = self.local_init.as_ref().and(self.ready_for_local_init.as_ref());
+        let Some(ready) = first.or(self.ready.as_ref()) else { return Told::Nothing };
+        told::wait(ready, master, config, self.recovery_wait).unwrap_or_else(|error| {
+            tracing::debug!("nobody tells when the model is ready: {error}");
+            Told::Nothing
+        })
     }
 
     /// Why a session is not ready; none if it is. Local variables are initialized on the way.

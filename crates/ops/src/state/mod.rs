@@ -4,6 +4,7 @@ use op::Op;
 
 pub mod assign;
 pub mod assign_variable;
+pub mod await_value;
 pub mod count_up_to;
 pub mod journal;
 pub mod mutex;

@@ -1,9 +1,10 @@
 //! Variables that are passed by reference.
 
+use super::await_value::{await_variable, is_waiting};
 use crate::dispatch::undeclared;
 use graph::{Node, Output, Scope};
 use op::shapes::{attr_shape, scalar, unchanged};
-use op::{Ctx, Grad, Kernel, Op, Setup, Value, Variable, many, outputs};
+use op::{Ctx, Grad, Kernel, Op, Setup, Value, Variable, later, many, outputs};
 use status::{Result, invalid, not_found};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape, Tensor};
@@ -137,6 +138,12 @@ fn destroy_temporary_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-fn is_initialized_kernel(_: &Setup<'_>) -> Result<Kernel> {
+fn is_initialized_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    if is_waiting(setup) {
+        return Ok(later(|ctx, mut inputs, done| match inputs.variable(0) {
+            Ok(variable) => await_variable(ctx, &variable, done),
+            Err(error) => done(Err(error)),
+        }));
+    }
     Ok(many(|_, mut inputs| Ok(outputs![Tensor::scalar(inputs.variable(0)?.is_initialized())])).free())
 }

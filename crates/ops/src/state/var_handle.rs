@@ -1,8 +1,9 @@
 //! Handles of variables, and what can be asked of a variable without reading it.
 
+use super::await_value::{await_named, is_waiting};
 use graph::{AttrValue, Output, Scope, ShapeQuery};
 use op::shapes::{none, scalar};
-use op::{Grad, Home, Kernel, Op, Setup, Variable, handle_of, many, outputs, source, unary};
+use op::{Grad, Home, Kernel, Op, Setup, Variable, handle_of, later, many, outputs, source, unary};
 use status::{Code, Result, invalid};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -119,6 +120,14 @@ fn handles_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 
 fn is_initialized_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let home = Home::of(setup);
+    if is_waiting(setup) {
+        return Ok(later(move |ctx, mut inputs, done| {
+            match inputs.tensor(0).and_then(|handle| handle_of(&handle).cloned()) {
+                Ok(handle) => await_named(ctx, &home, &handle, done),
+                Err(error) => done(Err(error)),
+            }
+        }));
+    }
     Ok(unary(move |_, handle| {
         let variable = home.find::<Variable>(handle_of(&handle)?);
         Ok(Tensor::scalar(variable.is_ok_and(|variable| variable.is_initialized())))

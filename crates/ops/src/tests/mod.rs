@@ -1,6 +1,7 @@
 //! Tests of the tables as a whole, and of ops that only make sense together.
 
 mod accumulator;
+mod await_value;
 mod channels_first;
 mod evaluate;
 mod lookup;

@@ -15,6 +15,7 @@ mod saver;
 mod schedules;
 mod supervisor;
 mod sync_replicas;
+mod told;
 mod variables;
 
 use graph::Graph;

@@ -1,0 +1,92 @@
+//! Waiting until a variable has its first value, for clients that want to be told instead of asking again and again.
+
+use graph::AttrValue;
+use op::{Ctx, Done, Home, OneCall, Setup, StepEnv, Variable, outputs};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tensor::{ResourceHandle, Tensor};
+
+/// A node that asks whether a variable has a value waits, if it has this attribute, until the answer is yes. Servers
+/// that do not know it answer at once.
+pub const WAIT: &str = "_flowgrid_wait";
+
+/// Whether a node is to wait.
+pub(super) fn is_waiting(setup: &Setup<'_>) -> bool {
+    matches!(setup.find(WAIT), Some(AttrValue::Bool(true)))
+}
+
+/// Answers when the variable that a handle names has a value, whether or not there is a variable yet.
+pub(super) fn await_named(ctx: &Ctx<'_>, home: &Home, handle: &ResourceHandle, done: Done) {
+    Waiting::begin(ctx.env, done).for_named(home.clone(), handle.clone());
+}
+
+/// Answers when a variable has a value.
+pub(super) fn await_variable(ctx: &Ctx<'_>, variable: &Arc<Variable>, done: Done) {
+    Waiting::begin(ctx.env, done).for_variable(variable);
+}
+
+/// An op that waits; its step may be cancelled.
+#[derive(Clone)]
+struct Waiting {
+    env: Arc<StepEnv>,
+    done: Arc<Mutex<Option<Done>>>,
+    /// How it is told.
+    call: Arc<Mutex<Option<OneCall>>>,
+}
+
+impl Waiting {
+    fn begin(env: &Arc<StepEnv>, done: Done) -> Waiting {
+        let waiting = Waiting { env: env.clone(), done: Arc::new(Mutex::new(Some(done))), call: Arc::default() };
+        let (done, call) = (waiting.done.clone(), waiting.call.clone());
+        let cancel = move |error: &status::Error| {
+            let (done, call) = (done.lock().take(), call.lock().take());
+            if let Some(call) = call {
+                call.withdraw();
+            }
+            if let Some(done) = done {
+                done(Err(error.clone()));
+            }
+        };
+        if let Err(error) = env.cancel.register(cancel.clone()) {
+            cancel(&error);
+        }
+        waiting
+    }
+
+    fn for_named(self, home: Home, handle: ResourceHandle) {
+        match home.find::<Variable>(&handle) {
+            Ok(variable) => self.for_variable(&variable),
+            Err(_) => {
+                let (resources, container, name) =
+                    (home.resources().clone(), handle.container.clone(), handle.name.clone());
+                let call = self.later(move |waiting| waiting.for_named(home, handle));
+                resources.when_made::<Variable>(&container, &name, call);
+            }
+        }
+    }
+
+    fn for_variable(self, variable: &Variable) {
+        if variable.is_initialized() {
+            return self.answer();
+        }
+        variable.when_initialized(self.later(Waiting::answer));
+    }
+
+    /// Goes on elsewhere: whoever calls is in the middle of something else, and may hold locks.
+    fn later(self, go_on: impl FnOnce(Waiting) + Send + 'static) -> OneCall {
+        let slot = self.call.clone();
+        let call = OneCall::new(move || {
+            let spawn = self.env.spawn.clone();
+            spawn(Box::new(move || go_on(self)));
+        });
+        *slot.lock() = Some(call.clone());
+        call
+    }
+
+    fn answer(self) {
+        let done = self.done.lock().take();
+        if let Some(done) = done {
+            done(Ok(outputs![Tensor::scalar(true)]));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Waiting to be told that variables have values.
+
+use crate::saver::device_of;
+use graph::{AttrValue, Graph, GraphDef, ImportOptions, Node, Output};
+use ops::state::await_value::WAIT;
+use session::{Feeds, RunOptions, Session, SessionConfig};
+use status::Result;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tensor::Tensor;
+
+/// Nodes that ask whether a variable has a value.
+const ASKING: [&str; 2] = ["VarIsInitializedOp", "IsVariableInitialized"];
+
+/// What became of waiting.
+pub(crate) enum Told {
+    /// All variables have values.
+    Ready,
+    /// The time is over.
+    NotYet,
+    /// Nobody tells, as on servers of TensorFlow; no time has passed.
+    Nothing,
+}
+
+/// Waits at most so long until all variables that `ready` asks for have values.
+pub(crate) fn wait(ready: &Output, master: &str, config: &SessionConfig, limit: Duration) -> Result<Told> {
+    let waiting = waiting_graph(ready)?;
+    let session = Session::with_config(master, &waiting, config.clone())?;
+    let begin = Instant::now();
+    let options = RunOptions { timeout: Some(limit), ..RunOptions::default() };
+    match session.run_with::<Tensor>(ready.name().as_str(), Feeds::new(), options) {
+        Ok((names, _)) if names.elements() == 0 => Ok(Told::Ready),
+        Ok(_) => Ok(Told::Nothing),
+        // However the wire says that the time is over.
+        Err(_) if begin.elapsed() >= limit => Ok(Told::NotYet),
+        Err(error) => Err(error),
+    }
+}
+
+/// What `ready` is computed from, with nodes that wait until they can answer yes.
+fn waiting_graph(ready: &Output) -> Result<Graph> {
+    let needed = needed(ready.node());
+    let mut def = GraphDef { nodes: Vec::new(), ..ready.node().graph().to_def()? };
+    for node in &needed {
+        let mut described = node.def();
+        let own = Arc::make_mut(&mut described);
+        // What it was put beside need not be here.
+        own.device = device_of(node);
+        own.attrs.remove("_class");
+        if ASKING.contains(&own.op.as_str()) {
+            own.attrs.insert(WAIT.to_string(), AttrValue::Bool(true));
+        }
+        def.nodes.push(described);
+    }
+    let waiting = Graph::with_ops(ready.node().graph().ops().clone());
+    waiting.import(&def, &ImportOptions::default())?;
+    Ok(waiting)
+}
+
+/// A node and all that it needs.
+fn needed(node: &Node) -> Vec<Node> {
+    let (mut seen, mut found) = (HashSet::from([node.name()]), vec![node.clone()]);
+    let mut next = 0;
+    while let Some(node) = found.get(next).cloned() {
+        next += 1;
+        for input in &node.def().inputs {
+            let name = input.trim_start_matches('^').split(':').next().unwrap_or_default();
+            if let Some(node) = Node::find(node.scope(), name).filter(|_| seen.insert(name.to_string())) {
+                found.push(node);
+            }
+        }
+    }
+    found
+}
