@@ -1,6 +1,7 @@
 //! Automation of this repository, in Rust: `cargo xtask <task>`.
 #![forbid(unsafe_code)]
 
+mod browser;
 mod python;
 mod test;
 
@@ -18,6 +19,7 @@ usage: cargo xtask <task>
   test NAME        only Rust tests whose name contains NAME
   soak             many faults in training, many clients, many kills of a ps with a journal and of savers
   python           install TensorFlow into the cache and print the path of its interpreter
+  screenshots      draw the pictures of docs/images anew: TensorBoard on a run of the demo
   cases --update   let real TensorFlow write the expected part of all conformance cases
   cases --update F only those of the files F…
 ";
@@ -28,6 +30,7 @@ fn main() -> Result<()> {
     match words[..] {
         ["test", ref filter @ ..] => test::run(filter),
         ["soak"] => test::soak(),
+        ["screenshots"] => test::screenshots(),
         ["python"] => {
             println!("{}", python::interpreter()?.display());
             Ok(())

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The packages tests need, pinned.
-const PACKAGES: &[&str] = &["tensorflow-cpu==2.21.0", "tensorboard==2.21.0", "moto[server]==5.2.1"];
+const PACKAGES: &[&str] =
+    &["tensorflow-cpu==2.21.0", "tensorboard==2.21.0", "moto[server]==5.2.1", "playwright==1.65.0"];
 
 /// The interpreter of an environment that has them; made at its first use.
 pub fn interpreter() -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("FLOWGRID_PYTHON") {
         return Ok(given.into());
     }
-    let folder = cache()?.join("python-tf-2.21.0-tb-2.21.0-moto-5.2.1");
+    let folder = cache()?.join("python-tf-2.21.0-tb-2.21.0-moto-5.2.1-pw-1.65.0");
     let python = folder.join("bin/python");
     let done = folder.join("complete");
     if !done.exists() {
@@ -30,7 +31,7 @@ pub fn interpreter() -> Result<PathBuf> {
 }
 
 /// `$XDG_CACHE_HOME/flowgrid`, or `~/.cache/flowgrid`.
-fn cache() -> Result<PathBuf> {
+pub fn cache() -> Result<PathBuf> {
     let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let base = base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
     let folder = base.context("neither XDG_CACHE_HOME nor HOME is set: where shall TensorFlow go?")?.join("flowgrid");

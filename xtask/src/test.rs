@@ -1,6 +1,6 @@
 //! All tests.
 
-use crate::{python, root};
+use crate::{browser, python, root};
 use anyhow::Result;
 use std::process::Command;
 
@@ -27,7 +27,21 @@ pub fn run(filter: &[&str]) -> Result<()> {
     clients.current_dir(root().join("crates/conformance/python"));
     clients.args(["-m", "unittest", "discover", "--pattern", "*_test.py", "--verbose"]);
     clients.env("FLOWGRID_BIN", &program).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    clients.env("FLOWGRID_BROWSER", browser::program(&interpreter)?);
     crate::run(&mut clients)
+}
+
+/// Draws the pictures of the manual.
+pub fn screenshots() -> Result<()> {
+    let interpreter = python::interpreter()?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--bin", "flowgrid"]))?;
+    let mut drawing = Command::new(&interpreter);
+    drawing.arg(root().join("crates/conformance/python/browser_test.py"));
+    drawing.arg("--images").arg(root().join("docs/images"));
+    drawing.env("FLOWGRID_BIN", target().join("debug/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    drawing.env("FLOWGRID_BROWSER", browser::program(&interpreter)?);
+    crate::run(&mut drawing)
 }
 
 /// What takes too long for every change: many faults, many clients. On the program as it is released.

@@ -52,8 +52,8 @@ def pictures(summary):
 
 
 @contextlib.contextmanager
-def tensorboard(folder):
-    """The real TensorBoard on a folder, everything read before it serves; yields a function that asks it."""
+def serving_tensorboard(folder):
+    """The real TensorBoard on a folder, everything read before it serves; yields its address."""
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", folder, "--port", "0", "--host", "127.0.0.1",
                "--load_fast=false", "--reload_task", "blocking", "--reload_interval", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
@@ -65,15 +65,23 @@ def tensorboard(folder):
         else:
             raise RuntimeError("TensorBoard ended instead of serving")
 
-        def ask(path, **query):
-            with urllib.request.urlopen(f"{address[0]}/data/{path}?{urllib.parse.urlencode(query)}") as answer:
-                return answer.read()
-
-        yield ask
+        yield address[0]
     finally:
         process.kill()
         process.wait()
         process.stderr.close()
+
+
+@contextlib.contextmanager
+def tensorboard(folder):
+    """Likewise; yields a function that asks it."""
+    with serving_tensorboard(folder) as address:
+
+        def ask(path, **query):
+            with urllib.request.urlopen(f"{address}/data/{path}?{urllib.parse.urlencode(query)}") as answer:
+                return answer.read()
+
+        yield ask
 
 
 def run_example(folder):
