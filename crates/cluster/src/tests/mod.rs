@@ -152,7 +152,7 @@ fn a_pull_ends_with_its_link_and_its_step() {
     assert_eq!(client.fails("q").code, Code::Unavailable);
     let options = crate::RunOptions { timeout: Some(Duration::from_secs(1)), ..crate::RunOptions::default() };
     let step = RunStep { fetches: vec!["s:0".to_string()], options, ..RunStep::default() };
-    let error = net.run(client.master.run_step(&client.session, step)).err().expect("it waits for ever");
+    let error = net.run(client.master.run_step(&client.session, step)).expect_err("it waits for ever");
     assert_eq!(error.code, Code::DeadlineExceeded);
     assert_eq!(client.fetch("q"), Ok(7));
 }

@@ -1,5 +1,6 @@
 //! Strings that zstd packed, as TensorFlow unpacks them: whole, and only if they say how large they are.
 
+use ruzstd::decoding::errors::{BlockHeaderReadError, BlockSizeError, FrameDecoderError};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use status::{Result, invalid};
 use std::io::Read;
@@ -61,10 +62,10 @@ fn frame(rest: &mut &[u8], bytes: &mut Vec<u8>, size: u64) -> std::result::Resul
     decoder.set_max_window_size(u64::MAX);
     let room = size.saturating_sub(bytes.len() as u64);
     let read = StreamingDecoder::new_with_decoder(&mut *rest, &mut decoder)
-        .map_err(drop)
-        .and_then(|stream| stream.take(room.saturating_add(1)).read_to_end(bytes).map_err(drop));
-    if read.is_err() {
-        return Err(if rest.is_empty() { SHORT } else { CORRUPT });
+        .map_err(|_| 0)
+        .and_then(|stream| stream.take(room.saturating_add(1)).read_to_end(bytes).map_err(|error| announced(&error)));
+    if let Err(block) = read {
+        return Err(if rest.is_empty() || block > rest.len() { SHORT } else { CORRUPT });
     }
     if bytes.len() as u64 > size {
         return Err(LONG);
@@ -72,5 +73,15 @@ fn frame(rest: &mut &[u8], bytes: &mut Vec<u8>, size: u64) -> std::result::Resul
     match decoder.get_checksum_from_data() {
         Some(stored) if Some(stored) != decoder.get_calculated_checksum() => Err(CHECKSUM),
         _ => Ok(()),
+    }
+}
+
+/// The size that a block said it has, if that was too large for any block.
+fn announced(error: &std::io::Error) -> usize {
+    match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+        Some(FrameDecoderError::FailedToReadBlockHeader(BlockHeaderReadError::BlockSizeError(
+            BlockSizeError::BlockSizeTooLarge { size },
+        ))) => *size as usize,
+        _ => 0,
     }
 }

@@ -26,7 +26,7 @@ fn it_is_told_when_a_variable_gets_its_first_value() {
     let (x, y) = (handle(&g, "x"), handle(&g, "y"));
     let session = Evaluation::new();
     let steps = [session.next(), session.next(), session.next()];
-    let started = [&x, &x, &y].map(|handle| wait(handle));
+    let started = [&x, &x, &y].map(wait);
     let started: Vec<_> = steps.iter().zip(&started).map(|(step, node)| step.start(node.node())).collect();
     assert!(started.iter().all(|started| started.waits()));
     assert!(!is_set(&session, &x), "who waits makes no variable");

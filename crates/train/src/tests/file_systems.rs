@@ -39,12 +39,12 @@ fn kernels_of_all_devices_see_them_also_in_isolated_sessions() {
         let graph = graph();
         let on = |device: &str| graph.root().on(device);
         let (first, second) = (on("/device:CPU:0"), on("/device:CPU:1"));
-        let write = write_file(&first.constant("ram://file"), &first.constant("text"));
-        let read = read_file(&second.constant("ram://file"));
+        let write = write_file(&first.constant("ram://folder/file"), &first.constant("text"));
+        let read = read_file(&second.constant("ram://folder/file"));
         let session = Session::with_config("", &graph, config).unwrap();
         session.execute(&write, feeds! {}).unwrap();
         assert_eq!(session.run::<String>(&read, feeds! {}).unwrap(), "text");
-        assert_eq!(systems.read("ram://file").unwrap(), "text");
+        assert_eq!(systems.read("ram://folder/file").unwrap(), "text");
     }
 }
 
