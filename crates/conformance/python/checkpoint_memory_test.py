@@ -23,6 +23,7 @@ TASKS = [("ps", 0), ("ps", 1), ("worker", 0)]
 ELEMENTS = 16 << 20  # int32: 64 MB in each of four variables
 OWN = {("ps", 0): 128, ("ps", 1): 128, ("worker", 0): 0}
 MOST = 64  # MB above the own variables
+FRAMES = 32  # MB of tensors that may be under way to a ps that restores
 
 
 def megabytes(process, what):
@@ -55,11 +56,11 @@ def build(use_resource, saver_device=None):
 
 class Base(unittest.TestCase):
 
-    def check_peaks(self, targets, kinds=OURS, own=OWN):
+    def check_peaks(self, targets, kinds=OURS, own=OWN, most=MOST):
         for task, process in zip(TASKS, targets.processes):
             kind = kinds if isinstance(kinds, str) else kinds[task]
             if kind == OURS:
-                self.assertLessEqual(megabytes(process, "VmHWM"), own[task] + MOST, f"peak of {task}")
+                self.assertLessEqual(megabytes(process, "VmHWM"), own[task] + most, f"peak of {task}")
 
     def check_values(self, prefix):
         """Real TensorFlow finds what was saved."""
@@ -88,7 +89,7 @@ class MemoryTest(Base):
             saver, checks = build(use_resource, saver_device)
             with tf1.Session(targets["worker"][0]) as session:
                 saver.restore(session, prefix)
-                self.check_peaks(targets, kinds)
+                self.check_peaks(targets, kinds, most=MOST + FRAMES)
                 self.assertEqual(session.run(checks), [True] * 4)
 
     def both_ways(self, kinds, use_resource=False, saver_device=None):
