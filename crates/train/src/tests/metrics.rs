@@ -71,12 +71,13 @@ fn bytes_and_steps_are_those_of_the_steps_between_two_reports() {
     events.close().unwrap();
     let found = scalars(&folder.0);
     let grown = |tag: &str| found[tag][1].1 - found[tag][0].1;
-    // A report asks the ps, the worker and the queue in turn, and what it reads of the ps travels: 24 bytes and 4.
-    assert_eq!(grown("cluster/ps/0/bytes_out"), 5.0 * 4000.0 + 24.0 + 4.0);
-    assert_eq!(grown("cluster/worker/0/bytes_in"), 5.0 * 4000.0 + 4.0 + 24.0);
+    // What a report reads of the ps travels too: 24 bytes and 4, of which those on their way may count for either report.
+    let steps_and_reports = 5.0 * 4000.0..=5.0 * 4000.0 + 2.0 * (24.0 + 4.0);
+    assert!(steps_and_reports.contains(&grown("cluster/ps/0/bytes_out")), "{found:?}");
+    assert!(steps_and_reports.contains(&grown("cluster/worker/0/bytes_in")), "{found:?}");
     assert_eq!(grown("cluster/ps/0/bytes_in"), 0.0);
     assert_eq!(grown("cluster/worker/0/bytes_out"), 0.0);
-    assert_eq!(grown("cluster/ps/0/steps"), 5.0 + 3.0 + 2.0);
+    assert!((5.0 + 3.0 + 1.0..=5.0 + 3.0 + 3.0).contains(&grown("cluster/ps/0/steps")), "{found:?}");
     assert_eq!(found["cluster/queue/numbers"], [(0, 0.0), (5, 3.0)]);
     let [steps, examples] = ["steps", "examples"].map(|what| found[&format!("cluster/{what}_per_sec")][0]);
     assert!(steps.0 == 5 && steps.1 > 0.0);
