@@ -168,10 +168,14 @@ fn with_content(message: Option<pb::TensorProto>, content: Option<Buffer>) -> Re
     decode_tensor(message)
 }
 
-/// The fields that lead to the contents of a step's feeds.
-pub(crate) const RUN_STEP_FEEDS: split::Path = &[2, 2, 4];
+/// A step, with the way to the contents of its feeds.
+pub(crate) const RUN_STEP: split::Form = request(&[2, 2, 4]);
 /// The same for a callable.
-pub(crate) const RUN_CALLABLE_FEEDS: split::Path = &[3, 4];
+pub(crate) const RUN_CALLABLE: split::Form = request(&[3, 4]);
+
+const fn request(path: &'static [u64]) -> split::Form {
+    split::Form { path, apart_from: 16 << 10, broken: |what| status::invalid!("The request cannot be read: {what}") }
+}
 
 pub(crate) fn run_callable_feeds(
     feeds: Vec<pb::TensorProto>,

@@ -1,12 +1,14 @@
 //! The services of a task on one port.
 
+mod before;
 mod bulk;
 mod master;
 pub(crate) mod recent;
 mod transfer;
 mod worker;
 
-use bulk::WithBulk;
+use before::Before;
+use bulk::Steps;
 use cluster::{Master, WorkerClient};
 use futures_util::StreamExt;
 use proto::tensorflow::master_service_server::MasterServiceServer;
@@ -20,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::Router;
-use transfer::WithTransfer;
+use transfer::Transfers;
 
 pub(crate) use transfer::{PATH, RAW};
 
@@ -84,7 +86,7 @@ pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener) -> Resu
     let inner = MasterServiceServer::from_arc(service.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
-    let services = worker_service(worker).add_service(WithBulk { inner, service });
+    let services = worker_service(worker).add_service(Before { bulk: Steps(service), inner });
     let incoming = TcpListenerStream::new(listener).inspect(|stream| {
         if let Ok(stream) = stream {
             let _ = stream.set_nodelay(true);
@@ -112,5 +114,5 @@ pub(crate) fn worker_service(client: Arc<dyn WorkerClient>) -> Router {
         .max_frame_size(FRAME)
         .http2_keepalive_interval(Some(CALLER_QUIET))
         .http2_keepalive_timeout(Some(CALLER_LOST))
-        .add_service(WithTransfer { inner, worker: client, recent })
+        .add_service(Before { bulk: Transfers { worker: client, recent }, inner })
 }

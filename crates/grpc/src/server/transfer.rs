@@ -1,7 +1,7 @@
-//! RecvTensor without copies: stands before the generated WorkerService and answers this one method itself,
-//! with a body whose pieces are the tensor's own bytes.
+//! RecvTensor without copies: the pieces of its answer are the tensor's own bytes.
 
 use crate::server::SMALL_FRAME;
+use crate::server::before::{Answering, Bulk};
 use crate::server::recent::Recent;
 use crate::wire::{self, pieces, transfer};
 use bytes::Bytes;
@@ -17,8 +17,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tonic::body::Body;
-use tonic::codegen::{BoxFuture, Service};
-use tonic::server::NamedService;
 
 /// The method's path.
 pub(crate) const PATH: &str = "/tensorflow.WorkerService/RecvTensor";
@@ -27,40 +25,23 @@ pub(crate) const RAW: &str = "flowgrid-raw-content";
 /// A request is a key and a few numbers.
 const MAX_REQUEST: usize = 1 << 20;
 
-/// The worker service with its bulk method in front.
+/// The transfers of the worker service.
 #[derive(Clone)]
-pub(crate) struct WithTransfer<S> {
-    pub inner: S,
+pub(crate) struct Transfers {
     pub worker: Arc<dyn WorkerClient>,
     pub recent: Arc<Recent>,
 }
 
-impl<S: NamedService> NamedService for WithTransfer<S> {
-    const NAME: &'static str = S::NAME;
-}
-
-impl<S> Service<http::Request<Body>> for WithTransfer<S>
-where
-    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<http::Response<Body>, Infallible>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<std::result::Result<(), Infallible>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+impl Bulk for Transfers {
+    fn answer(&self, request: http::Request<Body>) -> std::result::Result<Answering, http::Request<Body>> {
         if request.uri().path() != PATH {
-            return Box::pin(self.inner.call(request));
+            return Err(request);
         }
-        let (worker, recent) = (self.worker.clone(), self.recent.clone());
-        Box::pin(async move {
+        let Transfers { worker, recent } = self.clone();
+        Ok(Box::pin(async move {
             let answer = answer(&*worker, &recent, request).await;
             Ok(answer.unwrap_or_else(|error| wire::status(error).into_http()))
-        })
+        }))
     }
 }
 

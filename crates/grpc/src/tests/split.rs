@@ -1,8 +1,8 @@
 //! Requests with large tensors: read the same however they are cut, and bytes that make no sense.
 
-use crate::wire::split::{Apart, Splitter};
+use crate::wire::split::{Apart, Form, Splitter};
 use crate::wire::transfer::message;
-use crate::wire::{RUN_CALLABLE_FEEDS, RUN_STEP_FEEDS, answers, run_callable_feeds, run_step};
+use crate::wire::{RUN_CALLABLE, RUN_STEP, answers, run_callable_feeds, run_step};
 use prost::Message;
 use proto::tensorflow as pb;
 use status::{Code, Result};
@@ -35,8 +35,8 @@ fn request() -> pb::RunStepRequest {
     }
 }
 
-fn split<M: Message + Default>(bytes: &[u8], step: usize, path: &'static [u64]) -> Result<Apart<M>> {
-    let mut splitter = Splitter::new(path);
+fn split<M: Message + Default>(bytes: &[u8], step: usize, form: &'static Form) -> Result<Apart<M>> {
+    let mut splitter = Splitter::new(form);
     bytes.chunks(step).try_for_each(|chunk| splitter.push(chunk))?;
     splitter.finish()
 }
@@ -50,7 +50,7 @@ fn same(left: &Tensor, right: &Tensor) {
 fn a_step_is_read_however_it_is_cut() {
     let bytes = message(&request().encode_to_vec()).expect("a message");
     for step in [1, 2, 7, 1000, 16 << 10, 1 << 20] {
-        let (read, content) = split::<pb::RunStepRequest>(&bytes, step, RUN_STEP_FEEDS).expect("read").open();
+        let (read, content) = split::<pb::RunStepRequest>(&bytes, step, &RUN_STEP).expect("read").open();
         assert_eq!((read.request_id, read.fetch.len(), read.feed.len()), (-5, 1, 5));
         assert!(read.feed[0].tensor.as_ref().is_some_and(|tensor| tensor.tensor_content.is_empty()), "it came apart");
         let step = run_step(read, content);
@@ -64,7 +64,7 @@ fn a_callable_is_read_however_it_is_cut() {
     let request = pb::RunCallableRequest { handle: 7, feed, ..Default::default() };
     let bytes = message(&request.encode_to_vec()).expect("a message");
     for step in [1, 3, 999, 1 << 20] {
-        let (read, content) = split::<pb::RunCallableRequest>(&bytes, step, RUN_CALLABLE_FEEDS).expect("read").open();
+        let (read, content) = split::<pb::RunCallableRequest>(&bytes, step, &RUN_CALLABLE).expect("read").open();
         assert_eq!(read.handle, 7);
         let mut feeds = run_callable_feeds(read.feed, content).expect("tensors");
         feeds.iter().zip(&tensors()).for_each(|(left, right)| same(left, right));
@@ -85,7 +85,7 @@ fn the_last_content_of_a_tensor_counts() {
         let expected =
             decode_tensor(pb::TensorProto::decode(&tensor[..]).expect("a message")).map(|t| t.shape().clone());
         let bytes = message(&bytes).expect("a message");
-        let (read, content) = split::<pb::RunCallableRequest>(&bytes, 100, RUN_CALLABLE_FEEDS).expect("read").open();
+        let (read, content) = split::<pb::RunCallableRequest>(&bytes, 100, &RUN_CALLABLE).expect("read").open();
         let found = run_callable_feeds(read.feed, content);
         assert_eq!(found.map(|feeds| feeds[0].shape().clone()).ok(), expected.ok());
     }
@@ -118,17 +118,17 @@ fn answers_are_the_messages_the_library_would_write() {
 fn nonsense_is_an_error_and_never_a_panic() {
     let good = message(&request().encode_to_vec()).expect("a message").to_vec();
     for end in (0..good.len()).step_by(997).chain(0..60) {
-        assert!(split::<pb::RunStepRequest>(&good[..end], 64, RUN_STEP_FEEDS).is_err(), "cut at {end}");
+        assert!(split::<pb::RunStepRequest>(&good[..end], 64, &RUN_STEP).is_err(), "cut at {end}");
     }
     for place in 0..80 {
         for value in [0, 1, 0x7f, 0x80, 0xff] {
             let mut bad = good.clone();
             bad[place] = value;
-            let _ = split::<pb::RunStepRequest>(&bad, 64, RUN_STEP_FEEDS);
+            let _ = split::<pb::RunStepRequest>(&bad, 64, &RUN_STEP);
         }
     }
     let twice = [&good[..], &good[..]].concat();
-    assert!(split::<pb::RunStepRequest>(&twice, 64, RUN_STEP_FEEDS).is_err());
-    let compressed = split::<pb::RunStepRequest>(&[1, 0, 0, 0, 0], 5, RUN_STEP_FEEDS).err().expect("an error");
+    assert!(split::<pb::RunStepRequest>(&twice, 64, &RUN_STEP).is_err());
+    let compressed = split::<pb::RunStepRequest>(&[1, 0, 0, 0, 0], 5, &RUN_STEP).err().expect("an error");
     assert_eq!(compressed.code, Code::Unimplemented);
 }

@@ -1,6 +1,8 @@
 //! The answers of RecvTensor whose content nobody holds whole: cut out of the bytes that come, put between those that go.
 
-use super::transfer::{Found, MAX_HEAD, MAX_MESSAGE, PREFIX, broken, find_content, head, message, prefix, too_large};
+use super::transfer::{
+    CONTENT_TAG, MAX_MESSAGE, PREFIX, SHARE_FROM, TENSOR_TAG, broken, head, message, prefix, too_large,
+};
 use bytes::{Buf, BufMut, Bytes};
 use prost::Message;
 use proto::tensorflow as pb;
@@ -11,6 +13,8 @@ use tensor::{DType, Shape};
 
 /// Contents below this size are not worth it.
 pub(crate) const FROM: usize = 256 << 10;
+/// Type, shape and the small fields of an answer fit into this.
+const MAX_HEAD: usize = 16 << 10;
 
 /// The beginning of an answer.
 pub(crate) enum Start {
@@ -159,4 +163,65 @@ pub(crate) fn encode(dtype: DType, shape: &Shape, sent_micros: i64, raw_allowed:
     }
     answer.tensor = Some(skeleton);
     Ok(Outgoing { first: message(&answer.encode_to_vec())?, raw: Some(size) })
+}
+
+/// Where the content of a message begins.
+struct Found {
+    /// Where the tensor's tag stands, and where its fields begin.
+    tag: usize,
+    tensor: usize,
+    /// Where the content's tag stands, where its bytes begin, and how many there are.
+    content_tag: usize,
+    start: usize,
+    len: usize,
+}
+
+/// Looks for a large content in the beginning of an answer; none if it has not come yet or there is none.
+fn find_content(message: &[u8]) -> Option<Found> {
+    let mut at = 0;
+    loop {
+        let tag = at;
+        let field = varint(message, &mut at)?;
+        if field == u64::from(TENSOR_TAG) {
+            let fields = usize::try_from(varint(message, &mut at)?).ok()?;
+            let (tensor, end) = (at, at.checked_add(fields)?);
+            while at < end {
+                let content_tag = at;
+                let field = varint(message, &mut at)?;
+                if field == u64::from(CONTENT_TAG) {
+                    let len = usize::try_from(varint(message, &mut at)?).ok()?;
+                    let inside = at.checked_add(len)? <= end && len >= SHARE_FROM;
+                    return inside.then_some(Found { tag, tensor, content_tag, start: at, len });
+                }
+                skip(message, field, &mut at)?;
+            }
+        } else {
+            skip(message, field, &mut at)?;
+        }
+    }
+}
+
+fn varint(message: &[u8], at: &mut usize) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = *message.get(*at)?;
+        *at += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn skip(message: &[u8], field: u64, at: &mut usize) -> Option<()> {
+    let bytes = match field & 7 {
+        0 => return varint(message, at).map(drop),
+        1 => 8,
+        2 => usize::try_from(varint(message, at)?).ok()?,
+        5 => 4,
+        _ => return None,
+    };
+    *at = at.checked_add(bytes)?;
+    Some(())
 }

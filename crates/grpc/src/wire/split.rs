@@ -2,13 +2,11 @@
 //! message without them.
 
 use prost::Message;
-use status::{Error, Result, exhausted, invalid, unimplemented_op};
+use status::{Error, Result, exhausted, unimplemented_op};
 use tensor::Buffer;
 
 /// The longest message TensorFlow's protocol buffers can hold.
 const MAX_MESSAGE: usize = i32::MAX as usize;
-/// Contents below this size are not worth a block of their own.
-const APART_FROM: usize = 16 << 10;
 /// Before every message: a byte for its compression, four for its length.
 const PREFIX: usize = 5;
 /// A tag or a length.
@@ -19,8 +17,15 @@ const EIGHT_BYTES: u64 = 1;
 const COUNTED: u64 = 2;
 const FOUR_BYTES: u64 = 5;
 
-/// The fields that lead from a message to its tensors' contents: the message's, then the tensors' own.
-pub(crate) type Path = &'static [u64];
+/// What is known of a message before it comes.
+pub(crate) struct Form {
+    /// The fields that lead from the message to its tensors' contents: the message's, then the tensors' own.
+    pub path: &'static [u64],
+    /// Contents below this size are not worth a block of their own.
+    pub apart_from: usize,
+    /// The error when it makes no sense.
+    pub broken: fn(&str) -> Error,
+}
 
 /// A message whose large contents were taken out.
 pub(crate) struct Apart<M> {
@@ -39,11 +44,17 @@ impl<M> Apart<M> {
         };
         (self.message, find)
     }
+
+    /// The message and the content that came last, for messages of one tensor.
+    pub fn open_one(mut self) -> (M, Option<Buffer>) {
+        let content = self.contents.pop().map(|(_, content)| content);
+        (self.message, content)
+    }
 }
 
-/// The one message of a request, as it comes in.
+/// A message as it comes in.
 pub(crate) struct Splitter {
-    path: Path,
+    form: &'static Form,
     prefix: Vec<u8>,
     /// The message and the ones inside it that have begun.
     levels: Vec<Level>,
@@ -72,9 +83,9 @@ enum State {
 
 impl Splitter {
     /// Nothing is here yet.
-    pub fn new(path: Path) -> Splitter {
+    pub fn new(form: &'static Form) -> Splitter {
         Splitter {
-            path,
+            form,
             prefix: Vec::new(),
             levels: Vec::new(),
             header: Vec::new(),
@@ -84,10 +95,18 @@ impl Splitter {
         }
     }
 
-    /// Takes the next bytes.
+    /// Takes the next bytes, of which none may follow the message.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.take(bytes)? {
+            [] => Ok(()),
+            _ => Err((self.form.broken)("more than one message came")),
+        }
+    }
+
+    /// Takes the next bytes of the message; gives back what follows it.
+    pub fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8]> {
         let mut bytes = self.take_prefix(bytes)?;
-        while !bytes.is_empty() {
+        while !bytes.is_empty() && !self.is_complete() {
             let used = match &mut self.state {
                 State::Keep(left) => {
                     let now = bytes.len().min(*left);
@@ -114,13 +133,18 @@ impl Splitter {
             bytes = &bytes[used..];
             self.close_levels();
         }
-        Ok(())
+        Ok(bytes)
+    }
+
+    fn is_complete(&self) -> bool {
+        let done = matches!(self.levels[..], [Level { left: 0, .. }]);
+        done && self.header.is_empty() && matches!(self.state, State::Header)
     }
 
     /// The message, when all bytes are here.
     pub fn finish<M: Message + Default>(mut self) -> Result<Apart<M>> {
-        let complete = self.levels.len() == 1 && self.levels[0].left == 0;
-        if !complete || !self.header.is_empty() || !matches!(self.state, State::Header) {
+        let broken = self.form.broken;
+        if !self.is_complete() {
             return Err(broken("it ended early"));
         }
         let kept = std::mem::take(&mut self.levels[0].kept);
@@ -138,8 +162,8 @@ impl Splitter {
             let left = u32::from_be_bytes([a, b, c, d]) as usize;
             match compressed {
                 0 if left <= MAX_MESSAGE => self.levels.push(Level { left, kept: Vec::new() }),
-                0 => return Err(exhausted!("A request of {left} bytes is longer than 2 GiB")),
-                _ => return Err(unimplemented_op!("Compressed requests are not taken")),
+                0 => return Err(exhausted!("A message of {left} bytes is longer than 2 GiB")),
+                _ => return Err(unimplemented_op!("Compressed messages are not taken")),
             }
         }
         Ok(rest)
@@ -149,7 +173,7 @@ impl Splitter {
     fn take_header(&mut self, bytes: &[u8]) -> Result<usize> {
         for (place, &byte) in bytes.iter().enumerate() {
             self.header.push(byte);
-            if let Some(begun) = Header::read(&self.header)? {
+            if let Some(begun) = Header::read(&self.header).map_err(self.form.broken)? {
                 self.begin(begun)?;
                 return Ok(place + 1);
             }
@@ -159,12 +183,13 @@ impl Splitter {
 
     /// The header of a field is complete: its value follows.
     fn begin(&mut self, field: Header) -> Result<()> {
+        let Form { path, apart_from, broken } = self.form;
         let depth = self.levels.len();
         let level = self.levels.last_mut().ok_or_else(|| broken("more than one message came"))?;
         let whole = self.header.len().checked_add(field.follows).filter(|whole| *whole <= level.left);
         level.left -= whole.ok_or_else(|| broken("a field is longer than its message"))?;
-        let on_path = field.kind == COUNTED && self.path.get(depth - 1) == Some(&field.number);
-        let is_content = depth == self.path.len();
+        let on_path = field.kind == COUNTED && path.get(depth - 1) == Some(&field.number);
+        let is_content = depth == path.len();
         if on_path && !is_content {
             self.tensors += usize::from(depth == 1);
             self.levels.push(Level { left: field.follows, kept: Vec::new() });
@@ -174,7 +199,7 @@ impl Splitter {
         if on_path {
             let owner = self.tensors - 1;
             self.contents.retain(|(other, _)| *other != owner);
-            if field.follows >= APART_FROM {
+            if field.follows >= *apart_from {
                 self.state = State::Apart(Buffer::scratch(field.follows).ok_or_else(no_room)?, 0);
                 self.header.clear();
                 return Ok(());
@@ -206,7 +231,7 @@ impl Splitter {
             && self.header.is_empty()
             && self.levels.last().is_some_and(|level| level.left == 0)
             && let Some(inner) = self.levels.pop()
-            && let Some(&number) = self.path.get(self.levels.len() - 1)
+            && let Some(&number) = self.form.path.get(self.levels.len() - 1)
             && let Some(outer) = self.levels.last_mut()
         {
             prost::encoding::encode_varint((number << 3) | COUNTED, &mut outer.kept);
@@ -226,7 +251,7 @@ struct Header {
 
 impl Header {
     /// Reads a header; none if it is not complete.
-    fn read(bytes: &[u8]) -> Result<Option<Header>> {
+    fn read(bytes: &[u8]) -> Read<Option<Header>> {
         let Some((tag, rest)) = varint(bytes)? else { return Ok(None) };
         let (number, kind) = (tag >> 3, tag & 7);
         let follows = match kind {
@@ -235,22 +260,20 @@ impl Header {
             VARINT | COUNTED => match varint(rest)? {
                 None => return Ok(None),
                 Some(_) if kind == VARINT => 0,
-                Some((length, _)) => {
-                    usize::try_from(length).map_err(|_| broken("a field is longer than its message"))?
-                }
+                Some((length, _)) => usize::try_from(length).map_err(|_| "a field is longer than its message")?,
             },
-            _ => return Err(broken(&format!("a field has the unknown wire type {kind}"))),
+            _ => return Err("a field has an unknown wire type"),
         };
         Ok(Some(Header { number, kind, follows }))
     }
 }
 
 /// Reads a number and gives back what follows it; none if it is not complete.
-fn varint(bytes: &[u8]) -> Result<Option<(u64, &[u8])>> {
+fn varint(bytes: &[u8]) -> Read<Option<(u64, &[u8])>> {
     let mut value = 0u64;
     for (place, &byte) in bytes.iter().enumerate() {
         if place == LONGEST_VARINT {
-            return Err(broken("a number is longer than ten bytes"));
+            return Err("a number is longer than ten bytes");
         }
         value |= u64::from(byte & 0x7f) << (7 * place);
         if byte < 0x80 {
@@ -260,10 +283,9 @@ fn varint(bytes: &[u8]) -> Result<Option<(u64, &[u8])>> {
     Ok(None)
 }
 
-fn broken(what: &str) -> Error {
-    invalid!("The request cannot be read: {what}")
-}
+/// What was read, or what is wrong with it.
+type Read<T> = std::result::Result<T, &'static str>;
 
 fn no_room() -> Error {
-    exhausted!("OOM when receiving the tensors of a request")
+    exhausted!("OOM when receiving the tensors of a message")
 }
