@@ -12,6 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Alignment of every block: a cache line, and what TensorFlow's kernels expect.
 const ALIGN: usize = 64;
@@ -177,7 +178,7 @@ fn element_count<T>(bytes: &[u8]) -> usize {
 }
 
 /// Memory of its own. Invariant: `layout.size()` bytes at `start`, all initialised, owned by this value.
-struct Block {
+pub(crate) struct Block {
     start: NonNull<u8>,
     layout: Layout,
     len: usize,
@@ -189,13 +190,17 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    fn new(len: usize, clear: bool) -> Option<Block> {
+    pub(crate) fn new(len: usize, clear: bool) -> Option<Block> {
         if let Some(mut block) = RECYCLED.lock().ok().and_then(|mut blocks| blocks.take(len)) {
             block.len = len;
             if clear {
                 block.bytes_mut().fill(0);
             }
             return Some(block);
+        }
+        if len >= RECYCLE_FROM {
+            let idle = RECYCLED.lock().map(|mut blocks| blocks.take_idle(Instant::now())).unwrap_or_default();
+            idle.into_iter().for_each(Block::free);
         }
         if !has_room(len) {
             return None;
@@ -210,7 +215,7 @@ impl Block {
     }
 
     /// Gives the memory back, not to the list of recycled blocks.
-    fn free(self) {
+    pub(crate) fn free(self) {
         let block = std::mem::ManuallyDrop::new(self);
         match block.layout.size() >= MAPPED {
             // SAFETY: `map` gave so many bytes there, and this was their only owner. A failure would leak them.
@@ -261,7 +266,7 @@ fn map(size: usize) -> Option<NonNull<u8>> {
 
 /// Freed blocks kept for the next result of their size, since fresh pages cost as much as the kernel
 /// that fills them. Their bytes are initialised (old values), so handing them out as scratch is sound.
-static RECYCLED: Mutex<Recycled> = Mutex::new(Recycled { blocks: Vec::new(), bytes: 0 });
+static RECYCLED: Mutex<Recycled> = Mutex::new(Recycled::new());
 
 /// Blocks below this size are the allocator's business.
 const RECYCLE_FROM: usize = 32 << 10;
@@ -269,38 +274,53 @@ const RECYCLE_FROM: usize = 32 << 10;
 const RECYCLE_BYTES: usize = 64 << 20;
 /// At most so many blocks are kept: the list is searched.
 const RECYCLE_BLOCKS: usize = 64;
+/// Blocks that nobody wanted for so long make room when fresh memory is needed.
+const RECYCLE_IDLE: Duration = Duration::from_millis(100);
 /// Above this size the machine is asked whether it has room at all.
 const LARGE: usize = 256 << 20;
 
-struct Recycled {
-    blocks: Vec<Block>,
+pub(crate) struct Recycled {
+    /// Each with the time of its return, the oldest first.
+    blocks: Vec<(Instant, Block)>,
     bytes: usize,
 }
 
 impl Recycled {
-    fn take(&mut self, len: usize) -> Option<Block> {
+    pub(crate) const fn new() -> Recycled {
+        Recycled { blocks: Vec::new(), bytes: 0 }
+    }
+
+    pub(crate) fn take(&mut self, len: usize) -> Option<Block> {
         if len < RECYCLE_FROM {
             return None;
         }
         let size = size_class(len);
-        let found = self.blocks.iter().rposition(|block| block.layout.size() == size)?;
+        let found = self.blocks.iter().rposition(|(_, block)| block.layout.size() == size)?;
         self.bytes -= size;
-        Some(self.blocks.remove(found))
+        Some(self.blocks.remove(found).1)
+    }
+
+    /// The blocks that were kept in vain.
+    pub(crate) fn take_idle(&mut self, now: Instant) -> Vec<Block> {
+        let idle = self.blocks.partition_point(|(since, _)| now.saturating_duration_since(*since) > RECYCLE_IDLE);
+        let idle: Vec<Block> = self.blocks.drain(..idle).map(|(_, block)| block).collect();
+        self.bytes -= idle.iter().map(|block| block.layout.size()).sum::<usize>();
+        idle
     }
 
     /// Keeps the block, or gives it back when it should be freed.
-    fn put(&mut self, block: Block) -> Option<Block> {
+    pub(crate) fn put(&mut self, block: Block) -> Option<Block> {
         let size = block.layout.size();
         if !(RECYCLE_FROM..=RECYCLE_BYTES).contains(&size) {
             return Some(block);
         }
         while self.bytes + size > RECYCLE_BYTES || self.blocks.len() == RECYCLE_BLOCKS {
-            let oldest = self.blocks.remove(0);
+            let (_, oldest) = self.blocks.remove(0);
             self.bytes -= oldest.layout.size();
             oldest.free();
         }
         self.bytes += size;
-        self.blocks.push(block);
+        self.blocks.push((Instant::now(), block));
         None
     }
 }

@@ -2,4 +2,5 @@
 
 mod fuzz;
 mod partial_shape;
+mod recycled;
 mod wire;
