@@ -54,7 +54,7 @@ pub fn add_variant(ctx: &Ctx<'_>, lhs: &Variant, rhs: &Variant) -> Result<Varian
     let add = |a: &Tensor, b: &Tensor| add(ctx, a.clone(), b);
     match known(lhs)? {
         Variant::Object(object) => object.add(rhs, &add),
-        Variant::Data(data) => Err(no_function("ADD", &data.type_name)),
+        Variant::Data(data) => Err(no_function("binary_op", "ADD", &format!("'{}'", data.type_name))),
     }
 }
 
@@ -71,27 +71,40 @@ fn zeros_like_variant(variant: &Variant) -> Result<Variant> {
     match known(variant)? {
         Variant::Object(object) => object.zeros_like(),
         Variant::Data(data) if data.type_name.is_empty() => Ok(variant.clone()),
-        Variant::Data(data) => Err(no_function("ZEROS_LIKE", &data.type_name)),
+        Variant::Data(data) => Err(no_function("unary_op", "ZEROS_LIKE", &data.type_name)),
     }
+}
+
+/// A variant as TensorFlow writes it down: its type and its value.
+pub(crate) fn described(variant: &Variant) -> Result<String> {
+    let variant = known(variant)?;
+    let name = variant.encode().map(|data| data.type_name).unwrap_or_default();
+    Ok(match &variant {
+        Variant::Object(object) => format!("Variant<type: {name} value: {object:?}>"),
+        Variant::Data(_) if name.is_empty() => "Variant<type:  value: [empty]>".to_string(),
+        Variant::Data(_) => format!("{variant:?}"),
+    })
 }
 
 /// The variant as an object, if it came over the wire and is of a type known here.
 fn known(variant: &Variant) -> Result<Variant> {
-    match variant {
-        Variant::Data(data) if data.type_name == super::tensor_list::TYPE_NAME => {
-            Ok(Variant::Object(std::sync::Arc::new(super::tensor_list::TensorList::decode(data)?)))
-        }
-        Variant::Data(data) if data.type_name == super::optional::TYPE_NAME => {
+    let Variant::Data(data) = variant else { return Ok(variant.clone()) };
+    Ok(match data.type_name.as_str() {
+        super::tensor_list::TYPE_NAME => object(super::tensor_list::TensorList::decode(data)?),
+        super::optional::TYPE_NAME => {
             let decoded = super::optional::Optional::decode(data);
-            let decoded = decoded.ok_or_else(|| invalid!("The metadata of an Optional cannot be read"))?;
-            Ok(Variant::Object(std::sync::Arc::new(decoded)))
+            object(decoded.ok_or_else(|| invalid!("The metadata of an Optional cannot be read"))?)
         }
-        other => Ok(other.clone()),
-    }
+        _ => super::plain_variant::Plain::decode(data).map_or_else(|| variant.clone(), object),
+    })
 }
 
-fn no_function(op: &str, type_name: &str) -> status::Error {
-    internal!("No unary variant function found for op {op} Variant type_name: {type_name} for device type: CPU")
+fn object(object: impl VariantObject) -> Variant {
+    Variant::Object(std::sync::Arc::new(object))
+}
+
+fn no_function(kind: &str, op: &str, type_name: &str) -> status::Error {
+    internal!("No unary variant {kind} function found for op {op} Variant type_name: {type_name} for device type: CPU")
 }
 
 /// All elements of `parts`, one after the other, under a shape that has room for exactly them.
@@ -144,5 +157,5 @@ pub(crate) fn row(tensor: &Tensor, index: usize) -> Result<Tensor> {
 
 /// A variant that is this object, as a scalar.
 pub(crate) fn scalar_variant(object: impl VariantObject) -> Result<Tensor> {
-    Tensor::from_variants(Shape::scalar(), vec![Variant::Object(std::sync::Arc::new(object))])
+    Tensor::from_variants(Shape::scalar(), vec![self::object(object)])
 }

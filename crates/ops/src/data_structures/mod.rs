@@ -30,6 +30,7 @@ pub mod map_stage;
 pub(crate) mod named;
 pub mod optional;
 mod padding;
+pub mod plain_variant;
 pub mod queue;
 pub mod queue_access;
 mod queue_items;

@@ -1,6 +1,7 @@
 //! Numbers to text: AsString.
 
 use super::number_text::{fixed, general, scientific};
+use crate::data_structures::arithmetic::described;
 use graph::Output;
 use op::shapes::unchanged;
 use op::{Grad, Kernel, Op, Setup, unary};
@@ -127,7 +128,8 @@ fn as_string_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         DType::STRING if format.width == 0 => unary(|_, input| Ok(input)).free(),
         DType::STRING => unary(move |_, input| super::text::each(input, |string| format.string(string))),
         DType::VARIANT => unary(|_, input| {
-            let texts = input.variants()?.iter().map(|variant| format!("{variant:?}").into()).collect();
+            let texts =
+                input.variants()?.iter().map(|variant| Ok(described(variant)?.into())).collect::<Result<_>>()?;
             Tensor::from_strings(input.shape(), texts)
         }),
         DType::BOOL => texts(|value: bool| value.to_string()),
