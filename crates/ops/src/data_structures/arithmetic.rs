@@ -1,5 +1,6 @@
 //! What containers do with the tensors they hold: add them, make zeros like them, join and cut them.
 
+use crate::sparse::ragged_variant;
 use math::elementwise::{cost, zip_in_place_left};
 use math::function::Number;
 use op::Ctx;
@@ -95,6 +96,7 @@ fn known(variant: &Variant) -> Result<Variant> {
             let decoded = super::optional::Optional::decode(data);
             object(decoded.ok_or_else(|| invalid!("The metadata of an Optional cannot be read"))?)
         }
+        ragged_variant::TYPE_NAME => ragged_variant::Ragged::decode(data).map_or_else(|| variant.clone(), object),
         _ => super::plain_variant::Plain::decode(data).map_or_else(|| variant.clone(), object),
     })
 }

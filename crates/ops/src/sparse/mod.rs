@@ -17,6 +17,8 @@ pub mod ragged_gather;
 pub mod ragged_range;
 pub mod ragged_to_sparse;
 pub mod ragged_to_tensor;
+pub mod ragged_to_variant;
+pub mod ragged_variant;
 pub mod reduce;
 pub mod reorder;
 pub mod reshape;
@@ -45,6 +47,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     ragged_range::OPS,
     ragged_to_sparse::OPS,
     ragged_to_tensor::OPS,
+    ragged_to_variant::OPS,
     reduce::OPS,
     reorder::OPS,
     reshape::OPS,

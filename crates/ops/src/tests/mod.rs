@@ -10,6 +10,7 @@ mod no_case;
 mod optional;
 mod pace;
 mod queue;
+mod ragged;
 mod reader;
 mod staging;
 mod tensor_array;
