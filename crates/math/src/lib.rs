@@ -8,6 +8,7 @@ pub mod elementwise;
 pub mod function;
 pub mod fused;
 pub mod gemm;
+pub mod isotonic;
 pub mod lanes;
 pub mod linalg;
 pub mod lrn;

@@ -6,6 +6,7 @@ mod elementwise;
 mod function;
 mod fused;
 mod gemm;
+mod isotonic;
 mod philox;
 mod pool;
 mod pooling;

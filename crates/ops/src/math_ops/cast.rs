@@ -45,13 +45,13 @@ fn cast_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// Turns tensors of one type into tensors of another.
-pub(super) type Converter = Box<dyn Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync>;
+pub(crate) type Converter = Box<dyn Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync>;
 
 /// One loop over a tensor, or none if only the name of the type changes.
 type Step = fn(&Ctx<'_>, Tensor) -> Result<Tensor>;
 
 /// A converter between any two types of numbers. Pairs that are seldom met go by way of a third type.
-pub(super) fn converter(src: DType, dst: DType) -> Result<Converter> {
+pub(crate) fn converter(src: DType, dst: DType) -> Result<Converter> {
     let unknown = || unimplemented_op!("Cast {src} to {dst} is not supported");
     let (mut at, end) = (storage(src), storage(dst));
     let mut steps: Vec<Step> = Vec::new();

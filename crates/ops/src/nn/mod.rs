@@ -24,6 +24,7 @@ pub mod fused_conv;
 mod geometry;
 pub mod global_norm;
 pub mod gru_cell;
+pub mod isotonic;
 pub mod l2_loss;
 mod loops;
 pub mod lrn;
@@ -60,6 +61,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     fused_conv::OPS,
     global_norm::OPS,
     gru_cell::OPS,
+    isotonic::OPS,
     l2_loss::OPS,
     lrn::OPS,
     lstm_cell::OPS,
