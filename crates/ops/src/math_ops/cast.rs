@@ -1,5 +1,6 @@
 //! Numbers of one type as numbers of another.
 
+use super::float8::{E4M3FN, E5M2, is_float8};
 use graph::{Node, Output};
 use math::function::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use math::lanes::Map;
@@ -54,6 +55,9 @@ type Step = fn(&Ctx<'_>, Tensor) -> Result<Tensor>;
 pub(crate) fn converter(src: DType, dst: DType) -> Result<Converter> {
     let unknown = || unimplemented_op!("Cast {src} to {dst} is not supported");
     let (mut at, end) = (storage(src), storage(dst));
+    if is_float8(end) && !(at.is_floating() || is_float8(at)) {
+        return Err(unknown());
+    }
     let mut steps: Vec<Step> = Vec::new();
     while at != end {
         let next = if direct(at, end).is_some() { end } else { way(at, end).ok_or_else(unknown)? };
@@ -91,7 +95,7 @@ fn storage(dtype: DType) -> DType {
 fn way(src: DType, dst: DType) -> Option<DType> {
     use DType as D;
     Some(match (src, dst) {
-        (D::F16 | D::BF16 | D::C64, _) => D::F32,
+        (D::F16 | D::BF16 | D::C64 | D::F8E5M2 | D::F8E4M3FN, _) => D::F32,
         (D::C128, _) => D::F64,
         (D::BOOL | D::I8 | D::I16 | D::U8 | D::U16, _) => D::I32,
         (D::U32, _) => D::I64,
@@ -124,6 +128,18 @@ fn direct(src: DType, dst: DType) -> Option<Step> {
         (D::I64, D::U64) => Some(|_, x| x.retyped(D::U64)),
         (D::U64, D::I64) => Some(|_, x| x.retyped(D::I64)),
         (D::U32, D::I32) => Some(|_, x| x.retyped(D::I32)),
+        (D::F8E5M2, D::F32) => Some(|ctx, x| run(ctx, Map::vector(|x: u8| E5M2.value(x)), x)),
+        (D::F8E4M3FN, D::F32) => Some(|ctx, x| run(ctx, Map::vector(|x: u8| E4M3FN.value(x)), x)),
+        (D::F32, D::F8E5M2) => {
+            Some(|ctx, x| run(ctx, Map::vector(|x: f32| E5M2.round(x.into())), x)?.retyped(D::F8E5M2))
+        }
+        (D::F64, D::F8E5M2) => Some(|ctx, x| run(ctx, Map::vector(|x: f64| E5M2.round(x)), x)?.retyped(D::F8E5M2)),
+        (D::F32, D::F8E4M3FN) => {
+            Some(|ctx, x| run(ctx, Map::vector(|x: f32| E4M3FN.round(x.into())), x)?.retyped(D::F8E4M3FN))
+        }
+        (D::F64, D::F8E4M3FN) => {
+            Some(|ctx, x| run(ctx, Map::vector(|x: f64| E4M3FN.round(x)), x)?.retyped(D::F8E4M3FN))
+        }
         (D::C64, D::C128) => {
             Some(|ctx, x| run(ctx, Map::vector(|z: Complex32| Complex64::new(z.re.into(), z.im.into())), x))
         }

@@ -21,6 +21,7 @@ pub mod compare;
 pub mod complex;
 pub mod division;
 pub mod exponential;
+mod float8;
 mod fused_matmul;
 pub mod gamma;
 mod kernels;
