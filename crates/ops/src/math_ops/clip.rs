@@ -8,7 +8,7 @@ use math::lanes::Pairs;
 use op::shapes::unchanged;
 use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Setup, grads, many, outputs};
 use status::{Result, invalid};
-use tensor::{Element, Tensor};
+use tensor::{Complex, DType, Element, Tensor};
 
 pub(crate) const OPS: &[Op] = &[Op {
     def: "ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> output: T; T: numbertype",
@@ -23,10 +23,31 @@ pub fn clip_by_value(t: &Output, min: &Output, max: &Output) -> Output {
 }
 
 fn clip_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    match setup.dtype("T")? {
+        DType::C64 => return Ok(box_clipping::<f32>()),
+        DType::C128 => return Ok(box_clipping::<f64>()),
+        _ => {}
+    }
     for_core!(setup, [f32, f64, i32, i64, u64], T => {
-        let (larger, smaller) = (Pairs::vector(<T as Ordered>::larger), Pairs::vector(<T as Ordered>::smaller));
-        Ok(many(move |ctx, inputs| Ok(outputs![run_clip::<T>(ctx, &larger, &smaller, inputs)?])))
+        Ok(clipping(Pairs::vector(<T as Ordered>::larger), Pairs::vector(<T as Ordered>::smaller)))
     })
+}
+
+fn clipping<T: Element>(larger: Pairs<T, T, T>, smaller: Pairs<T, T, T>) -> Kernel {
+    many(move |ctx, inputs| Ok(outputs![run_clip::<T>(ctx, &larger, &smaller, inputs)?]))
+}
+
+/// Bounds of complex numbers are the corners of a box.
+fn box_clipping<R: Ordered>() -> Kernel
+where
+    Complex<R>: Element + math::elementwise::Element,
+{
+    clipping(Pairs::scalar(|a, b| each(a, b, R::larger)), Pairs::scalar(|a, b| each(a, b, R::smaller)))
+}
+
+#[inline(always)]
+fn each<R>(a: Complex<R>, b: Complex<R>, choose: fn(R, R) -> R) -> Complex<R> {
+    Complex { re: choose(a.re, b.re), im: choose(a.im, b.im) }
 }
 
 fn run_clip<T: Element>(
