@@ -12,7 +12,7 @@ use math::lanes::Pairs;
 use op::shapes::{broadcast, unchanged};
 use op::{Grad, Grads, Kernel, Op, Setup, grads};
 use status::Result;
-use tensor::{Complex32, Complex64};
+use tensor::{Complex32, Complex64, DType, bf16, f16};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -155,10 +155,20 @@ fn tanh_grad_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+/// A number times a logarithm that was rounded to their type, as TensorFlow has it for narrow ones; zero times anything
+/// is zero.
+#[inline(always)]
+fn times<T: Number>(x: T, log: T) -> T {
+    if x == T::ZERO { T::ZERO } else { x.mul(log) }
+}
+
 fn xlogy_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     match setup.dtype("T")? {
         dtype if dtype.is_complex() => for_types!(setup, dtype, [Complex32, Complex64], T => {
             Ok(pairing(Pairs::scalar(|x: T, y: T| if x == T::ZERO { x } else { x * y.ln() })))
+        }),
+        dtype @ (DType::F16 | DType::BF16) => for_types!(setup, dtype, [f16, bf16], T => {
+            Ok(pairing(Pairs::scalar(|x: T, y: T| times(x, Real::log(y))).costing(cost::FUNCTION)))
         }),
         _ => for_core!(setup, [f32, f64], T => {
             Ok(pairing(Pairs::scalar(<T as Real>::xlogy).costing(cost::FUNCTION)))
@@ -170,6 +180,9 @@ fn xlog1py_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     match setup.dtype("T")? {
         dtype if dtype.is_complex() => for_types!(setup, dtype, [Complex32, Complex64], T => {
             Ok(pairing(Pairs::scalar(|x: T, y: T| if x == T::ZERO { x } else { x * (y + 1.0).ln() })))
+        }),
+        dtype @ (DType::F16 | DType::BF16) => for_types!(setup, dtype, [f16, bf16], T => {
+            Ok(pairing(Pairs::scalar(|x: T, y: T| times(x, Real::log1p(y))).costing(cost::FUNCTION)))
         }),
         _ => for_core!(setup, [f32, f64], T => {
             Ok(pairing(Pairs::scalar(<T as Real>::xlog1py).costing(cost::FUNCTION)))
