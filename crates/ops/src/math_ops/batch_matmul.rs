@@ -124,12 +124,27 @@ fn batch_matmul_kernel(setup: &Setup<'_>, check: Check) -> Result<Kernel> {
 /// Both sides are made numbers of the result's type first.
 fn batch_matmul_v3_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (adjoint, out) = (Adjoint::of(setup)?, setup.dtype("Tout")?);
-    let (x_in, y_in) = (converter(setup.dtype("Ta")?, out)?, converter(setup.dtype("Tb")?, out)?);
+    let (x, y) = (setup.dtype("Ta")?, setup.dtype("Tb")?);
+    let is_one = x == out && y == out;
+    if !is_one && !is_mixed(x, y, out) {
+        return Err(setup.no_kernel());
+    }
+    let (x_in, y_in) = (converter(x, out)?, converter(y, out)?);
     for_types!(setup, out, [f32, f64, f16, bf16, i16, i32, i64, Complex32, Complex64], T => {
         Ok(binary(move |ctx, x, y| {
             run_batch_matmul::<T>(ctx, adjoint, check_broadcast, x_in(ctx, x)?, y_in(ctx, y)?)
         }))
     })
+}
+
+/// Whether TensorFlow multiplies numbers of these two types to a third.
+fn is_mixed(x: DType, y: DType, out: DType) -> bool {
+    let narrow = |dtype| matches!(dtype, DType::I8 | DType::U8);
+    match out {
+        DType::I32 => narrow(x) && narrow(y),
+        DType::BF16 => (narrow(x) && y == out) || (x == out && narrow(y)),
+        _ => false,
+    }
 }
 
 fn run_batch_matmul<T: Element + gemm::Element>(
