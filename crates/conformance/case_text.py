@@ -25,33 +25,18 @@ class Bad(Exception):
 
 
 def split(text):
-    """Splits at spaces outside quotes, brackets and parentheses."""
-    tokens, depth, quoted, start, i = [], 0, False, None, 0
-    while i < len(text):
-        c = text[i]
-        if c == "\\" and quoted:
-            i += 1
-        elif c == '"':
-            quoted = not quoted
-        elif not quoted and c in "([":
-            depth += 1
-        elif not quoted and c in ")]":
-            depth -= 1
-        if c == " " and not quoted and depth == 0:
-            if start is not None:
-                tokens.append(text[start:i])
-            start = None
-        elif start is None:
-            start = i
-        i += 1
-    if start is not None:
-        tokens.append(text[start:])
-    return tokens
+    """The words between spaces."""
+    return [word for word in parts(text, " ") if word]
 
 
 def items(text):
     """The parts of a list between commas; spaces around them do not count."""
-    parts, depth, quoted, start, i = [], 0, False, 0, 0
+    return [part.strip() for part in parts(text, ",") if part.strip()]
+
+
+def parts(text, separator):
+    """What stands between separators outside quotes, brackets and parentheses."""
+    found, depth, quoted, start, i = [], 0, False, 0, 0
     while i < len(text):
         c = text[i]
         if c == "\\" and quoted:
@@ -62,12 +47,12 @@ def items(text):
             depth += 1
         elif not quoted and c in ")]":
             depth -= 1
-        elif c == "," and not quoted and depth == 0:
-            parts.append(text[start:i].strip())
+        elif c == separator and not quoted and depth == 0:
+            found.append(text[start:i])
             start = i + 1
         i += 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
+    found.append(text[start:])
+    return found
 
 
 ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", '"': b'"', "\\": b"\\"}

@@ -4,18 +4,7 @@ import re
 import shutil
 import tempfile
 
-from case_text import (
-    Bad,
-    attr_value,
-    dtype_name,
-    dtype_of,
-    error_line,
-    session,
-    spell_tensor,
-    split,
-    tensor_of,
-    tf,
-)
+from case_text import Bad, attr_value, dtype_name, dtype_of, error_line, session, spell_tensor, split, tensor_of, tf
 import numpy as np
 from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2
 from tensorflow.python.framework import op_def_registry, versions

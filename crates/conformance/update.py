@@ -10,18 +10,8 @@ import pathlib
 import re
 import sys
 
-from case_text import (
-    Bad,
-    attr_value,
-    dtype_name,
-    error_line,
-    session,
-    spell_tensor,
-    split,
-    tensor_of,
-    tf,
-    to_array,
-)
+from case_text import Bad, attr_value, dtype_name, dtype_of, error_line, session, spell_tensor, split, tensor_of
+from case_text import tf, to_array
 import numpy as np
 from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.framework import op_def_registry

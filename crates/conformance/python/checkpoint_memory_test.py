@@ -12,6 +12,7 @@ import unittest
 import numpy as np
 import tensorflow as tf
 
+import memory
 import serving
 
 tf1 = tf.compat.v1
@@ -24,17 +25,6 @@ ELEMENTS = 16 << 20  # int32: 64 MB in each of four variables
 OWN = {("ps", 0): 128, ("ps", 1): 128, ("worker", 0): 0}
 MOST = 64  # MB above the own variables
 FRAMES = 32  # MB of tensors that may be under way to a ps that restores
-
-
-def megabytes(process, what):
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(what)) / 1024
-
-
-def forget_peak(process):
-    """The peak of a process begins anew."""
-    with open(f"/proc/{process.pid}/clear_refs", "w") as refs:
-        refs.write("5")
 
 
 def expected(number):
@@ -56,11 +46,11 @@ def build(use_resource, saver_device=None):
 
 class Base(unittest.TestCase):
 
-    def check_peaks(self, targets, kinds=OURS, own=OWN, most=MOST):
+    def check_peaks(self, targets, kinds, most=MOST):
         for task, process in zip(TASKS, targets.processes):
             kind = kinds if isinstance(kinds, str) else kinds[task]
             if kind == OURS:
-                self.assertLessEqual(megabytes(process, "VmHWM"), own[task] + most, f"peak of {task}")
+                self.assertLessEqual(memory.peak(process), OWN[task] + most, f"peak of {task}")
 
     def check_values(self, prefix):
         """Real TensorFlow finds what was saved."""
@@ -76,9 +66,7 @@ class MemoryTest(Base):
         with serving.cluster(kinds, SIZE) as targets, tf.Graph().as_default():
             saver, _ = build(use_resource, saver_device)
             with tf1.Session(targets["worker"][0]) as session:
-                session.run(tf1.global_variables_initializer())
-                for process in targets.processes:
-                    forget_peak(process)
+                memory.initialize(session, targets.processes)
                 prefix = saver.save(session, os.path.join(folder, "model"), write_meta_graph=False)
             self.check_peaks(targets, kinds)
         self.check_values(prefix)

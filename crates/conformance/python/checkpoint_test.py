@@ -8,13 +8,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 import numpy as np
 import tensorflow as tf
 
 import serving
+from threads import together
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
@@ -264,22 +264,7 @@ class TrainingTest(unittest.TestCase):
 
     def both(self, work):
         """Runs `work(task)` on a thread for each worker; the first error is the test's."""
-        errors = []
-
-        def guarded(task):
-            try:
-                work(task)
-            except Exception as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=guarded, args=(task,)) for task in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(120)
-            self.assertFalse(thread.is_alive())
-        if errors:
-            raise errors[0]
+        together(*[lambda task=task: work(task) for task in range(2)], seconds=120)
 
     def test_monitored_training_session(self):
         losses = [[], []]

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 import serving
+from threads import together
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
@@ -89,15 +90,10 @@ def between_graph(targets, resource, steps=100):
             with turn:
                 errors.append(error)
                 turn.notify_all()
+            raise
 
     count = len(targets["worker"])
-    threads = [threading.Thread(target=guarded, args=(task, count)) for task in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+    together(*[lambda task=task: guarded(task, count) for task in range(count)])
     return found
 
 

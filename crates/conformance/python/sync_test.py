@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow.python.ops import gen_resource_variable_ops
 
 import serving
+from threads import together
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
@@ -110,25 +111,6 @@ def job(kinds=OURS, policy="tf", workers=2, **options):
         for replica in reversed(replicas):
             with contextlib.suppress(tf.errors.OpError):
                 replica.session.close()
-
-
-def together(*calls):
-    """Runs calls at the same time; the first error is raised."""
-    errors = []
-
-    def guarded(call):
-        try:
-            call()
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 def train_all(replicas, step):

@@ -11,6 +11,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import tensorflow as tf
 
+import memory
 import serving
 
 tf1 = tf.compat.v1
@@ -18,16 +19,6 @@ tf1.disable_eager_execution()
 WIDTH = 1024  # int32 in a row
 BLOCK = 4096  # rows that are compared at once
 SIZE = {"ps": 2, "worker": 1}
-
-
-def forget_peak(process):
-    with open(f"/proc/{process.pid}/clear_refs", "w") as refs:
-        refs.write("5")
-
-
-def peak(process):
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
 
 
 def rows_of(begin, count):
@@ -61,7 +52,7 @@ def build(rows, parts):
 
 
 def told(what, kind, seconds, processes):
-    peaks = ", ".join(f"{peak(process):.0f}" for process in processes)
+    peaks = ", ".join(f"{memory.peak(process):.0f}" for process in processes)
     print(f"{kind} {what}: {seconds:.1f} s, peak MB of ps 0, ps 1, worker: {peaks}", flush=True)
 
 
@@ -69,9 +60,7 @@ def write(kind, prefix, rows, parts):
     with serving.cluster(kind, SIZE) as targets, tf.Graph().as_default():
         saver, _ = build(rows, parts)
         with tf1.Session(targets["worker"][0]) as session:
-            session.run(tf1.global_variables_initializer())
-            for process in targets.processes:
-                forget_peak(process)
+            memory.initialize(session, targets.processes)
             start = time.perf_counter()
             prefix = saver.save(session, prefix, write_meta_graph=False)
             told(f"saves {parts} parts", kind, time.perf_counter() - start, targets.processes)

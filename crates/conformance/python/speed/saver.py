@@ -11,16 +11,12 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import tensorflow as tf
 
+import memory
 import serving
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
 SIZE = 25_000_000  # floats
-
-
-def peak(process):
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
 
 
 def measure(kind, sharded):
@@ -38,7 +34,7 @@ def measure(kind, sharded):
                     start = time.perf_counter()
                     saver.save(session, os.path.join(folder, "model"), global_step=step, write_meta_graph=False)
                     times.append(time.perf_counter() - start)
-        return min(times), [peak(process) for process in targets.processes]
+        return min(times), [memory.peak(process) for process in targets.processes]
 
 
 def main(rounds):
