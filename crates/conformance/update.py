@@ -115,7 +115,8 @@ class Built:
     def resource_variable(self, name, dtype, shape, array):
         handle = tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name, name=name)
         if array is not None:
-            value = self.constant(dtype, array)
+            # A copy of its own: a kernel that writes to a variable which shares a feed's memory may miss it.
+            value = tf.raw_ops.DeepCopy(x=self.constant(dtype, array))
             self.init.append(tf.raw_ops.AssignVariableOp(resource=handle, value=value))
         self.variables.append((name, dtype, lambda: tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)))
         return handle
