@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The container in which a device holds the counters of its task, as int64 variables that any client can read:
-/// `steps`, `bytes_in`, `bytes_out`, `bytes_saved`, `bytes_restored`.
+/// `steps`, `bytes_in`, `bytes_out`, `bytes_saved`, `bytes_restored`. Tensors of nodes whose names begin with
+/// `flowgrid/` are not counted: they tell what was.
 pub const COUNTERS: &str = "flowgrid";
 
 /// Resources of one device. They outlive sessions, and end with their container.

@@ -1,5 +1,6 @@
 //! What a task counts: steps, and bytes that came from other tasks, went there, or were saved or restored.
 
+use crate::worker::recv::Key;
 use op::{COUNTERS, Resources, Variable};
 use status::Result;
 use std::sync::Arc;
@@ -50,16 +51,28 @@ impl Counters {
         self.steps.count(1);
     }
 
-    pub fn came(&self, bytes: usize) {
-        self.bytes_in.count(bytes);
+    pub fn came(&self, key: &str, bytes: usize) {
+        if !tells_counts(key) {
+            self.bytes_in.count(bytes);
+        }
     }
 
-    pub fn went(&self, bytes: usize) {
-        self.bytes_out.count(bytes);
+    pub fn went(&self, key: &str, bytes: usize) {
+        if !tells_counts(key) {
+            self.bytes_out.count(bytes);
+        }
     }
 
     pub fn read(&self) -> TaskCounts {
         let (steps, bytes_in, bytes_out) = (self.steps.counted(), self.bytes_in.counted(), self.bytes_out.counted());
         TaskCounts { steps, bytes_in, bytes_out }
     }
+}
+
+/// Whether a tensor is of a node named `flowgrid/…`: a report that counted itself would depend on which of its own
+/// tensors are under way.
+fn tells_counts(key: &str) -> bool {
+    let Ok(key) = Key::parse(key) else { return false };
+    let edge = key.tensor.strip_prefix("edge_").and_then(|edge| edge.split_once('_'));
+    edge.is_some_and(|(_, node)| node.strip_prefix(COUNTERS).is_some_and(|rest| rest.starts_with('/')))
 }

@@ -30,7 +30,7 @@ impl StepRendezvous {
             done(match opened {
                 Ok(Arriving::Whole(_, true)) => Ok(None),
                 Ok(Arriving::Whole(tensor, false)) => {
-                    worker.counters.came(tensor.byte_size());
+                    worker.counters.came(&request.key, tensor.byte_size());
                     note(&worker, &request, tensor.byte_size(), start);
                     Ok(Some(Opened::Whole(tensor)))
                 }
@@ -110,7 +110,7 @@ impl Pieces for Taken {
             match &piece {
                 Ok(Some(bytes)) => {
                     pulled.bytes += bytes.len();
-                    pulled.worker.counters.came(bytes.len());
+                    pulled.worker.counters.came(&pulled.request.key, bytes.len());
                     if let Some(place) = place.upgrade() {
                         *place.lock() = Some(pulled);
                     }

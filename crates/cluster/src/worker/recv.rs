@@ -145,7 +145,7 @@ impl StepRendezvous {
             let Either::Left((answer, _)) = select(link.recv_tensor(request.clone()), gone).await else { return };
             match answer {
                 Ok((tensor, dead)) => {
-                    worker.counters.came(tensor.byte_size());
+                    worker.counters.came(&request.key, tensor.byte_size());
                     if let Some(start) = start {
                         worker.transfers.note(request.step_id, &request.key, tensor.byte_size(), start);
                     }

@@ -14,32 +14,32 @@ use tensor::{Bytes, DType, Shape, Tensor};
 
 /// Waits for a tensor that a step here sends.
 pub(crate) async fn recv_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<(Tensor, bool)> {
-    let (tensor, dead) = sent(&worker, request).await?.read().map_err(|error| from_task(error, &worker.name))?;
-    worker.counters.went(tensor.byte_size());
+    let (tensor, dead) = sent(&worker, &request).await?.read().map_err(|error| from_task(error, &worker.name))?;
+    worker.counters.went(&request.key, tensor.byte_size());
     Ok((tensor, dead))
 }
 
 /// The same, but what is in a file is read as it is sent.
 pub(crate) async fn open_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<Arriving> {
-    let stored = match sent(&worker, request).await? {
-        Sent::Tensor(tensor, dead) => return Ok(whole(&worker, tensor, dead)),
+    let stored = match sent(&worker, &request).await? {
+        Sent::Tensor(tensor, dead) => return Ok(whole(&worker, &request, tensor, dead)),
         Sent::Stored(stored) => stored,
     };
     match stored.pieces() {
-        Some(pieces) => Ok(Arriving::Pieces(Box::new(FromFile { worker, stored, pieces: Some(pieces) }))),
+        Some(pieces) => Ok(Arriving::Pieces(Box::new(FromFile { worker, key: request.key, stored, pieces: Some(pieces) }))),
         None => {
             let tensor = stored.read().map_err(|error| from_task(error, &worker.name))?;
-            Ok(whole(&worker, tensor, false))
+            Ok(whole(&worker, &request, tensor, false))
         }
     }
 }
 
-fn whole(worker: &Worker, tensor: Tensor, dead: bool) -> Arriving {
-    worker.counters.went(tensor.byte_size());
+fn whole(worker: &Worker, request: &RecvTensor, tensor: Tensor, dead: bool) -> Arriving {
+    worker.counters.went(&request.key, tensor.byte_size());
     Arriving::Whole(tensor, dead)
 }
 
-async fn sent(worker: &Arc<Worker>, request: RecvTensor) -> Result<Sent> {
+async fn sent(worker: &Arc<Worker>, request: &RecvTensor) -> Result<Sent> {
     let key = Key::parse(&request.key)?;
     let local = worker.devices.iter().find(|device| is_same_local(&device.name, key.send_device));
     let device = local.ok_or_else(|| invalid!("{} has no device {}", worker.name, key.send_device))?;
@@ -69,6 +69,7 @@ fn is_same_local(own: &str, asked: &str) -> bool {
 /// A tensor that is read from its file by the worker's threads, as fast as it is sent.
 struct FromFile {
     worker: Arc<Worker>,
+    key: String,
     stored: Arc<dyn Stored>,
     /// None while a piece is being read.
     pieces: Option<StoredPieces>,
@@ -94,7 +95,7 @@ impl Stream for FromFile {
             let (pieces, piece) = wait.await.map_err(|_| internal!("the reader of a stored tensor is gone"))?;
             self.pieces = Some(pieces);
             if let Ok(Some(bytes)) = &piece {
-                self.worker.counters.went(bytes.len());
+                self.worker.counters.went(&self.key, bytes.len());
             }
             piece.map_err(|error| from_task(error, &self.worker.name))
         })

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tensor::{DType, PartialShape, Tensor};
 
 /// Writes the speed of a cluster, the bytes its tasks send each other, what became of gradients and how long queues
-/// are. Counters are variables on the tasks; reading them is a step of the session.
+/// are. Counters are variables on the tasks; reading them is a step of the session, whose own bytes are not counted.
 ///
 /// A task that counts nothing, such as one of TensorFlow's, is named in the log once and asked no more.
 pub struct ClusterMetrics {
@@ -46,7 +46,7 @@ impl ClusterMetrics {
     /// Adds the nodes that ask these tasks, and those that the graph's nodes are on, and the graph's queues and
     /// accumulators of synchronous training.
     pub fn new(graph: &Graph, tasks: &[Task], events: Arc<FileWriter>) -> Result<ClusterMetrics> {
-        let scope = graph.root().named("cluster_metrics");
+        let scope = graph.root().reenter(COUNTERS).named("cluster_metrics");
         let nodes: Vec<Node> = graph.to_def()?.nodes.iter().filter_map(|node| Node::find(&scope, &node.name)).collect();
         let mut tasks = tasks.to_vec();
         tasks.extend(nodes.iter().filter_map(|node| Task::of_device(&DeviceSpec::parse(&device_of(node)).ok()?)));
