@@ -28,7 +28,9 @@ impl ServerMetrics {
     pub fn start(counters: ServerCounters, systems: &FileSystems, folder: &str, every: Every) -> Result<ServerMetrics> {
         let task = counters.task();
         let events = event_file(systems, &path::join(folder, &format!("{}-{}", task.job, task.index)))?;
-        let report = Report { counters, events, timer: Timer::new(every), last: None };
+        let mut report = Report { counters, events, timer: Timer::new(every), last: None };
+        // Here, not on the thread, which may begin later than the server's first steps.
+        report.begin();
         let pause = match every {
             Every::Time(time) => time,
             Every::Steps(_) => LOOK,
@@ -67,10 +69,13 @@ struct Report {
 }
 
 impl Report {
-    fn run(mut self, pause: Duration, stopped: &Receiver<()>) -> Result<()> {
-        // The beginning of rates.
+    /// From here on steps are counted and rates are measured.
+    fn begin(&mut self) {
         self.timer.done(self.steps());
         self.last = Some((self.sample(), Instant::now()));
+    }
+
+    fn run(mut self, pause: Duration, stopped: &Receiver<()>) -> Result<()> {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
             if self.timer.is_due(self.steps()) {
                 self.write()?;
