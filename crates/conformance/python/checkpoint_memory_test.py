@@ -24,7 +24,6 @@ TASKS = [("ps", 0), ("ps", 1), ("worker", 0)]
 ELEMENTS = 16 << 20  # int32: 64 MB in each of four variables
 OWN = {("ps", 0): 128, ("ps", 1): 128, ("worker", 0): 0}
 MOST = 64  # MB above the own variables
-FRAMES = 32  # MB of tensors that may be under way to a ps that restores
 
 
 def expected(number):
@@ -46,11 +45,11 @@ def build(use_resource, saver_device=None):
 
 class Base(unittest.TestCase):
 
-    def check_peaks(self, targets, kinds, most=MOST):
+    def check_peaks(self, targets, kinds):
         for task, process in zip(TASKS, targets.processes):
             kind = kinds if isinstance(kinds, str) else kinds[task]
             if kind == OURS:
-                self.assertLessEqual(memory.peak(process), OWN[task] + most, f"peak of {task}")
+                self.assertLessEqual(memory.peak(process), OWN[task] + MOST, f"peak of {task}")
 
     def check_values(self, prefix):
         """Real TensorFlow finds what was saved."""
@@ -77,7 +76,7 @@ class MemoryTest(Base):
             saver, checks = build(use_resource, saver_device)
             with tf1.Session(targets["worker"][0]) as session:
                 saver.restore(session, prefix)
-                self.check_peaks(targets, kinds, most=MOST + FRAMES)
+                self.check_peaks(targets, kinds)
                 self.assertEqual(session.run(checks), [True] * 4)
 
     def both_ways(self, kinds, use_resource=False, saver_device=None):

@@ -26,7 +26,9 @@ pub(crate) async fn open_tensor(worker: Arc<Worker>, request: RecvTensor) -> Res
         Sent::Stored(stored) => stored,
     };
     match stored.pieces() {
-        Some(pieces) => Ok(Arriving::Pieces(Box::new(FromFile { worker, key: request.key, stored, pieces: Some(pieces) }))),
+        Some(pieces) => {
+            Ok(Arriving::Pieces(Box::new(FromFile { worker, key: request.key, stored, pieces: Some(pieces) })))
+        }
         None => {
             let tensor = stored.read().map_err(|error| from_task(error, &worker.name))?;
             Ok(whole(&worker, &request, tensor, false))
