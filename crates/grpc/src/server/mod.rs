@@ -30,10 +30,10 @@ pub(crate) use transfer::{PATH, RAW};
 pub(crate) const MAX_MESSAGE: usize = i32::MAX as usize;
 /// How much may be under way to a server, and unread there, before it is acknowledged.
 const WINDOW: u32 = 16 << 20;
-/// The same to a client, which gets the tensors: between 16 and 64 MiB the speed differs by a tenth at most
-/// (`examples/transfer_speed.rs` measures it), and the memory of what was under way is not given back at once, while a ps
-/// that restores must not need 64 MB more than its variables, the program itself included.
-pub(crate) const TENSOR_WINDOW: Window = Window { call: WINDOW, all: WINDOW, frame: FRAME };
+/// The same to a client, which gets the tensors: between 8 and 64 MiB the speed differs by a tenth at most
+/// (`examples/transfer_speed.rs` measures it), and the allocator keeps the memory of what was under way for a while, while
+/// a ps that restores must not need 64 MB more than its variables, the program itself included.
+pub(crate) const TENSOR_WINDOW: Window = Window { call: 8 << 20, all: 8 << 20, frame: FRAME };
 /// The same for tensors that are read piece by piece: whoever writes them to a disk holds no more than this of each. All
 /// together have no limit: those that nobody reads yet must not keep back the one that is read.
 pub(crate) const PIECES_WINDOW: Window = Window { call: 256 << 10, all: i32::MAX as u32, frame: SMALL_FRAME };
