@@ -11,8 +11,11 @@ pub(crate) type Answering = BoxFuture<http::Response<Body>, Infallible>;
 
 /// Methods that move tensors.
 pub(crate) trait Bulk: Clone + Send + Sync + 'static {
-    /// Answers a request, or gives it back when the method is another.
-    fn answer(&self, request: http::Request<Body>) -> Result<Answering, http::Request<Body>>;
+    /// Their paths.
+    const PATHS: &'static [&'static str];
+
+    /// Answers a request for one of them.
+    fn answer(&self, request: http::Request<Body>) -> Answering;
 }
 
 /// A service with its bulk methods in front.
@@ -40,6 +43,9 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Answering {
-        self.bulk.answer(request).unwrap_or_else(|request| Box::pin(self.inner.call(request)))
+        match B::PATHS.contains(&request.uri().path()) {
+            true => self.bulk.answer(request),
+            false => Box::pin(self.inner.call(request)),
+        }
     }
 }

@@ -25,13 +25,15 @@ const NO_TENSORS: &[Tensor] = &[];
 pub(crate) struct Steps(pub Arc<Service>);
 
 impl Bulk for Steps {
-    fn answer(&self, request: http::Request<Body>) -> std::result::Result<Answering, http::Request<Body>> {
+    const PATHS: &'static [&'static str] = &[RUN_STEP, RUN_CALLABLE];
+
+    fn answer(&self, request: http::Request<Body>) -> Answering {
         let service = self.0.clone();
-        match request.uri().path() {
-            RUN_STEP => Ok(Box::pin(async move { Ok(answer(run_step(&service, request.into_body()).await)) })),
-            RUN_CALLABLE => Ok(Box::pin(async move { Ok(answer(run_callable(&service, request.into_body()).await)) })),
-            _ => Err(request),
-        }
+        Box::pin(async move {
+            let is_step = request.uri().path() == RUN_STEP;
+            let body = request.into_body();
+            Ok(answer(if is_step { run_step(&service, body).await } else { run_callable(&service, body).await }))
+        })
     }
 }
 

@@ -33,15 +33,14 @@ pub(crate) struct Transfers {
 }
 
 impl Bulk for Transfers {
-    fn answer(&self, request: http::Request<Body>) -> std::result::Result<Answering, http::Request<Body>> {
-        if request.uri().path() != PATH {
-            return Err(request);
-        }
+    const PATHS: &'static [&'static str] = &[PATH];
+
+    fn answer(&self, request: http::Request<Body>) -> Answering {
         let Transfers { worker, recent } = self.clone();
-        Ok(Box::pin(async move {
+        Box::pin(async move {
             let answer = answer(&*worker, &recent, request).await;
             Ok(answer.unwrap_or_else(|error| wire::status(error).into_http()))
-        }))
+        })
     }
 }
 
