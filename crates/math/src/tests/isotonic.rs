@@ -20,8 +20,8 @@ fn rows_are_what_the_closed_form_says() {
 }
 
 fn check(given: &[f64], values: &[f64], runs: &[i32]) {
-    for place in 0..given.len() {
-        assert!((values[place] - closed_form(given, place)).abs() < 1e-9, "place {place} of {given:?}");
+    for (place, value) in values.iter().enumerate() {
+        assert!((value - closed_form(given, place)).abs() < 1e-9, "place {place} of {given:?}");
     }
     for (pair, run) in values.windows(2).zip(runs.windows(2)) {
         assert!(pair[0] >= pair[1] && (run[1] == run[0] || run[1] == run[0] + 1), "{values:?} in {runs:?}");
