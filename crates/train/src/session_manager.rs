@@ -239,8 +239,16 @@ impl SessionManager {
 }
 
 /// Whether an error means that a task was lost, so that the same step may go well in a new session.
+///
+/// A master of TensorFlow that heard several errors lists them, one `CODE: text` after the other, and answers with the
+/// code of any of them: a step that a lost task ended may be CANCELLED.
 pub(crate) fn is_lost(error: &Error) -> bool {
-    matches!(error.code, Code::Aborted | Code::Unavailable)
+    const LOST: [&str; 2] = ["ABORTED: ", "UNAVAILABLE: "];
+    match error.code {
+        Code::Aborted | Code::Unavailable => true,
+        Code::Cancelled => error.message.lines().any(|line| LOST.iter().any(|code| line.starts_with(code))),
+        _ => false,
+    }
 }
 
 /// The variables without values, as `op` tells; none if all have one.

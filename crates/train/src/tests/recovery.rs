@@ -2,13 +2,14 @@
 
 use super::{Folder, graph};
 use crate::hooks::Every;
+use crate::session_manager::is_lost;
 use crate::{
     MonitoredSession, MonitoredTrainingSession, create_global_step_in, latest_checkpoint, replica_device_setter,
 };
 use graph::{Graph, Node};
 use layers::Formulas;
 use session::{LocalCluster, Server, ServerOptions, Task, feeds};
-use status::{Code, Result};
+use status::{Code, Result, cancelled, invalid};
 use std::time::Duration;
 
 /// One ps and two workers.
@@ -114,4 +115,17 @@ fn a_lost_worker_does_not_set_the_model_back() {
     // The ps keeps its state; the newest checkpoint is of step 0.
     cluster.lose("worker");
     assert_eq!(run(&mut chief, &next, 1).unwrap(), 6);
+}
+
+#[test]
+fn a_lost_task_is_found_among_the_errors_of_a_tensorflow_master() {
+    // What a master of TensorFlow 2.21 said when a ps had been started anew.
+    let listed = "\n=====================\n\
+        CANCELLED: From /job:worker/replica:0/task:0:\nRecvFromRemoteAsync is cancelled.\n\t \
+        [[{{node global_step/Read/ReadVariableOp_S29}}]]\n\
+        ABORTED: From /job:ps/replica:0/task:0:\nSession handle is not found: c108f91b9bdd67d2. Possibly this worker \
+        (\"/job:ps/replica:0/task:0\") just restarted.\n=====================\n";
+    assert!(is_lost(&cancelled!("{listed}")));
+    assert!(!is_lost(&cancelled!("Step was cancelled by an explicit call to `Session::Close()`.")));
+    assert!(!is_lost(&invalid!("ABORTED: as a name")));
 }
