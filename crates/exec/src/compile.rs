@@ -35,6 +35,7 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
     let mut program = Program {
         nodes: Vec::with_capacity(graph.nodes.len()),
         edges: Vec::new(),
+        input_slots: Vec::new(),
         control_edges: Vec::new(),
         frames: frames.infos,
         results: 0,
@@ -77,9 +78,8 @@ fn make_kernel(flat: &FlatNode, kernels: &Kernels, library: &Arc<Library>, path:
 
 fn make_node(flat: &FlatNode, kernel: Arc<Kernel>, uninitialized: bool, frame: u32, program: &mut Program) -> Node {
     let info = &mut program.frames[frame as usize];
-    let (local, first_slot) = (info.nodes.len() as u32, info.slots);
+    let local = info.nodes.len() as u32;
     info.nodes.push(program.nodes.len() as u32);
-    info.slots += flat.inputs.len() as u32;
     let kind = kind_of(&kernel.run);
     let data = if kind == Kind::Merge { 0 } else { flat.inputs.len() };
     info.states.push(State { pending: (data + flat.controls.len()) as u32, ..State::default() });
@@ -97,8 +97,9 @@ fn make_node(flat: &FlatNode, kernel: Arc<Kernel>, uninitialized: bool, frame: u
         device,
         frame,
         local,
-        first_slot,
+        first_input: 0,
         inputs: flat.inputs.len() as u32,
+        first_value: 0,
         refs: refs.fold(0, |bits, (i, dtype)| bits | u64::from(dtype.is_ref()) << i),
         may_be_uninitialized: uninitialized || kind != Kind::Ordinary || is_ref_flow(&kernel.run),
         outputs: vec![0; flat.output_types.len() + 1],
@@ -126,15 +127,13 @@ fn is_ref_flow(run: &Run) -> bool {
     matches!(run, Run::Flow(Flow::Switch | Flow::SwitchN(_) | Flow::Identity))
 }
 
-/// Fills in who consumes what.
+/// Fills in who consumes what, and where it is found.
 fn lay_edges(graph: &FlatGraph, program: &mut Program) {
     let mut data: Vec<Vec<(u32, OutEdge)>> = vec![Vec::new(); graph.nodes.len()];
     let mut control: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
     for (id, flat) in graph.nodes.iter().enumerate() {
-        let first = program.nodes[id].first_slot;
         for (place, edge) in flat.inputs.iter().enumerate() {
-            let out = OutEdge { node: id as u32, slot: first + place as u32 };
-            data[edge.node as usize].push((edge.index, out));
+            data[edge.node as usize].push((edge.index, OutEdge { node: id as u32, input: place as u32 }));
         }
         for &source in &flat.controls {
             control[source as usize].push(id as u32);
@@ -142,8 +141,14 @@ fn lay_edges(graph: &FlatGraph, program: &mut Program) {
     }
     for (id, (mut consumers, controls)) in data.into_iter().zip(control).enumerate() {
         consumers.sort_by_key(|(index, _)| *index);
+        // All consumers are in one frame: another one than the node's own if it leads into a loop or out of it.
+        let frame = consumers.first().map(|(_, edge)| program.nodes[edge.node as usize].frame as usize);
         let node = &mut program.nodes[id];
         let outputs = node.outputs.len() - 1;
+        if let Some(frame) = frame {
+            node.first_value = program.frames[frame].values;
+            program.frames[frame].values += outputs as u32;
+        }
         let mut next = 0;
         for index in 0..outputs {
             node.outputs[index] = program.edges.len() as u32;
@@ -156,6 +161,11 @@ fn lay_edges(graph: &FlatGraph, program: &mut Program) {
         let first = program.control_edges.len() as u32;
         program.control_edges.extend(controls);
         node.control_outputs = (first, program.control_edges.len() as u32);
+    }
+    for (id, flat) in graph.nodes.iter().enumerate() {
+        program.nodes[id].first_input = program.input_slots.len() as u32;
+        let nodes = &program.nodes;
+        program.input_slots.extend(flat.inputs.iter().map(|edge| nodes[edge.node as usize].first_value + edge.index));
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Whoever holds it moves it on; it knows no threads and runs no kernel.
 
-use crate::frame::{Frame, Iteration, frame_key};
+use crate::frame::{Frame, Iteration, Values, frame_key};
 use crate::program::{Kind, Node, OutEdge, Program};
 use op::{Flow, Run, Value};
 use rustc_hash::FxHashMap;
@@ -30,6 +30,8 @@ pub(crate) struct Core {
     children: FxHashMap<(u32, u64, u32), u32>,
     /// Nodes that can run now.
     pub ready: Vec<Ready>,
+    /// The node that was dispatched last.
+    pub current: u32,
     /// Nodes that are ready or running.
     pub outstanding: usize,
     /// Arguments, if this is a function.
@@ -46,6 +48,7 @@ impl Core {
             free: Vec::new(),
             children: FxHashMap::default(),
             ready: Vec::new(),
+            current: 0,
             outstanding: 0,
             args,
             results: (0..program.results).map(|_| None).collect(),
@@ -75,32 +78,36 @@ impl Core {
         self.frames[ready.frame as usize].as_ref().map_or(0, |frame| frame.key)
     }
 
-    /// Takes the inputs of a ready node; those of a Merge that never came are left out.
-    pub fn take_inputs(&mut self, ready: &Ready) -> SmallVec<[Option<Value>; 4]> {
-        let node = &self.program.nodes[ready.node as usize];
-        let (first, count) = (node.first_slot as usize, node.inputs as usize);
-        let slots = &mut self.frame(ready.frame).iteration(ready.iteration).slots[first..first + count];
-        slots.iter_mut().map(Option::take).collect()
+    /// Takes the inputs of a ready node; of a Merge the one that came, and where it stands.
+    pub fn take_inputs(&mut self, program: &Program, ready: &Ready) -> SmallVec<[Option<Value>; 4]> {
+        let node = &program.nodes[ready.node as usize];
+        let iteration = self.frame(ready.frame).iteration(ready.iteration);
+        if node.kind == Kind::Merge {
+            let came = iteration.states[node.local as usize].live;
+            let mut inputs: SmallVec<[Option<Value>; 4]> = (0..node.inputs).map(|_| None).collect();
+            if let Some(place) = came.checked_sub(1) {
+                inputs[place as usize] = iteration.values.take(program.inputs(node)[place as usize]);
+            }
+            return inputs;
+        }
+        program.inputs(node).iter().map(|&slot| iteration.values.take(slot)).collect()
     }
 
     /// How many elements the inputs of a ready node have.
-    pub fn input_elements(&mut self, ready: &Ready) -> usize {
-        let node = &self.program.nodes[ready.node as usize];
-        let (first, count) = (node.first_slot as usize, node.inputs as usize);
-        let slots = &self.frame(ready.frame).iteration(ready.iteration).slots[first..first + count];
+    pub fn input_elements(&mut self, program: &Program, ready: &Ready) -> usize {
+        let node = &program.nodes[ready.node as usize];
+        let values = &self.frame(ready.frame).iteration(ready.iteration).values;
         let elements = |value: &Value| match value {
             Value::Tensor(tensor) => tensor.elements(),
-            Value::Ref(variable) => variable.lock().as_ref().map_or(0, |tensor| tensor.elements()),
+            Value::Ref(variable) => variable.elements(),
             Value::Stored(stored) => stored.shape().elements(),
         };
-        slots.iter().flatten().map(elements).sum()
+        program.inputs(node).iter().filter_map(|&slot| values.get(slot)).map(elements).sum()
     }
 
-    /// Where the inputs of a ready node wait.
-    pub fn inputs(&mut self, program: &Program, ready: &Ready) -> &mut [Option<Value>] {
-        let node = &program.nodes[ready.node as usize];
-        let (first, count) = (node.first_slot as usize, node.inputs as usize);
-        &mut self.frame(ready.frame).iteration(ready.iteration).slots[first..first + count]
+    /// The values of the iteration that a ready node runs in.
+    pub fn values(&mut self, ready: &Ready) -> &mut Values {
+        &mut self.frame(ready.frame).iteration(ready.iteration).values
     }
 
     /// A node has run: passes its outputs on.
@@ -279,35 +286,67 @@ impl Core {
         self.deliver_control(program, node, to, dead);
     }
 
-    /// Hands one output to its consumers; the last of them gets the value itself.
+    /// Lays one output where its consumers find it, and tells them.
     #[inline]
     fn deliver_output(&mut self, program: &Program, node: &Node, index: usize, to: (u32, u64), value: Option<Value>) {
-        let from_enter = node.kind == Kind::Enter;
         let edges = &program.edges[node.outputs[index] as usize..node.outputs[index + 1] as usize];
-        let Some((last, others)) = edges.split_last() else { return };
-        for edge in others {
-            self.arrive(program, edge, to, value.clone(), from_enter);
+        if edges.is_empty() {
+            return;
         }
-        self.arrive(program, last, to, value, from_enter);
+        let (dead, slot) = (value.is_none(), node.first_value + index as u32);
+        let mut there = self.at(to);
+        there.iteration.values.put(slot, value, edges.len() as u32);
+        for edge in edges {
+            there.arrive(program, edge, slot, dead, node.kind == Kind::Enter);
+        }
     }
 
     #[inline]
     fn deliver_control(&mut self, program: &Program, node: &Node, to: (u32, u64), dead: bool) {
         let (first, end) = node.control_outputs;
+        if first == end {
+            return;
+        }
+        let mut there = self.at(to);
         for &consumer in &program.control_edges[first as usize..end as usize] {
-            self.arrive_control(program, consumer, to, dead);
+            there.arrive_control(program, consumer, dead);
         }
     }
 
-    /// A data input arrives, dead if it has no value.
+    fn make_ready(&mut self, node: u32, frame: u32, iteration: u64, dead: bool) {
+        self.at((frame, iteration)).make_ready(node, dead);
+    }
+
+    /// An iteration, for what arrives there.
+    #[inline]
+    fn at(&mut self, to: (u32, u64)) -> There<'_> {
+        let frame = self.frames[to.0 as usize].as_mut().expect("a frame lives while its ops do");
+        There { to, iteration: frame.iteration(to.1), ready: &mut self.ready, outstanding: &mut self.outstanding }
+    }
+
+    fn frame(&mut self, id: u32) -> &mut Frame {
+        self.frames[id as usize].as_mut().expect("a frame lives while its ops do")
+    }
+}
+
+/// Where outputs go: an iteration of a frame, and what becomes ready there.
+struct There<'a> {
+    to: (u32, u64),
+    iteration: &'a mut Iteration,
+    ready: &'a mut Vec<Ready>,
+    outstanding: &'a mut usize,
+}
+
+impl There<'_> {
+    /// A data input arrives: the value of a slot, or the news that it is dead.
     #[inline(always)]
-    fn arrive(&mut self, program: &Program, edge: &OutEdge, to: (u32, u64), value: Option<Value>, enter: bool) {
+    fn arrive(&mut self, program: &Program, edge: &OutEdge, slot: u32, dead: bool, enter: bool) {
         let node = &program.nodes[edge.node as usize];
-        let dead = value.is_none();
-        let iteration = self.frame(to.0).iteration(to.1);
-        let state = &mut iteration.states[node.local as usize];
+        let state = &mut self.iteration.states[node.local as usize];
         if node.kind == Kind::Merge {
-            if state.fired {
+            if state.fired || (state.live > 0 && !dead) {
+                // Another value was first.
+                self.iteration.values.leave(slot);
                 return;
             }
             if dead {
@@ -316,41 +355,34 @@ impl Core {
                     state.dead = state.dead.max(node.inputs);
                 }
             } else {
-                state.live = true;
+                state.live = edge.input + 1;
             }
         } else {
             state.pending -= 1;
             state.dead |= u32::from(dead);
         }
-        let fires = fires(node.kind, node.inputs, state);
-        if !dead {
-            iteration.slots[edge.slot as usize] = value;
-        }
-        if let Some(dead) = fires {
-            self.make_ready(edge.node, to.0, to.1, dead);
+        if let Some(dead) = fires(node.kind, node.inputs, state) {
+            self.make_ready(edge.node, dead);
         }
     }
 
-    fn arrive_control(&mut self, program: &Program, id: u32, to: (u32, u64), dead: bool) {
+    fn arrive_control(&mut self, program: &Program, id: u32, dead: bool) {
         let node = &program.nodes[id as usize];
-        let state = &mut self.frame(to.0).iteration(to.1).states[node.local as usize];
+        let state = &mut self.iteration.states[node.local as usize];
         state.pending -= 1;
         if node.kind != Kind::Merge {
             state.dead |= u32::from(dead);
         }
         if let Some(dead) = fires(node.kind, node.inputs, state) {
-            self.make_ready(id, to.0, to.1, dead);
+            self.make_ready(id, dead);
         }
     }
 
-    fn make_ready(&mut self, node: u32, frame: u32, iteration: u64, dead: bool) {
-        self.outstanding += 1;
-        self.frame(frame).iteration(iteration).ops += 1;
-        self.ready.push(Ready { node, frame, iteration, dead });
-    }
-
-    fn frame(&mut self, id: u32) -> &mut Frame {
-        self.frames[id as usize].as_mut().expect("a frame lives while its ops do")
+    #[inline(always)]
+    fn make_ready(&mut self, node: u32, dead: bool) {
+        *self.outstanding += 1;
+        self.iteration.ops += 1;
+        self.ready.push(Ready { node, frame: self.to.0, iteration: self.to.1, dead });
     }
 }
 
@@ -361,7 +393,7 @@ fn fires(kind: Kind, inputs: u32, state: &mut crate::frame::State) -> Option<boo
         return None;
     }
     let dead = match kind {
-        Kind::Merge if state.live => false,
+        Kind::Merge if state.live > 0 => false,
         Kind::Merge if state.dead >= inputs => true,
         Kind::Merge => return None,
         Kind::ControlTrigger => false,

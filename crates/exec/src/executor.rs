@@ -127,12 +127,15 @@ impl Active {
                     taken += 1;
                     self.receive(core, error, message);
                 }
-                while let Some(ready) = core.ready.pop() {
-                    self.dispatch(core, error, ready, home, &mut own);
-                    left -= 1;
-                    if left == 0 {
-                        return Next::HandOver(taken);
-                    }
+                // A panic is an error of the op that was running, and of this step only.
+                while let Err(panic) =
+                    catch_unwind(AssertUnwindSafe(|| self.run_ready(core, error, home, &mut own, &mut left)))
+                {
+                    let node = &self.program.nodes[core.current as usize];
+                    self.fail(core, error, panicked(node, panic));
+                }
+                if left == 0 {
+                    return Next::HandOver(taken);
                 }
                 if !self.inbox.is_empty() {
                     continue;
@@ -160,16 +163,34 @@ impl Active {
         own.map_or(Next::Nothing, Next::Run)
     }
 
+    /// Deals with ready nodes until there are none, or `left` is used up.
+    fn run_ready(
+        self: &Arc<Self>,
+        core: &mut Core,
+        error: &mut Option<Error>,
+        home: bool,
+        own: &mut Option<Work>,
+        left: &mut usize,
+    ) {
+        while *left > 0
+            && let Some(ready) = core.ready.pop()
+        {
+            core.current = ready.node;
+            *left -= 1;
+            self.dispatch(core, error, ready, home, own);
+        }
+    }
+
     fn receive(&self, core: &mut Core, error: &mut Option<Error>, message: Message) {
         match message {
             Message::Start => {}
             Message::Done(ready, Ok(produced)) => core.complete(&self.program, ready, produced),
-            Message::Done(ready, Err(found)) => self.fail(core, error, ready, found),
+            Message::Done(_, Err(found)) => self.fail(core, error, found),
         }
     }
 
     /// The first error stops the run: nothing new starts, and what waits is told.
-    fn fail(&self, core: &mut Core, error: &mut Option<Error>, _: Ready, found: Error) {
+    fn fail(&self, core: &mut Core, error: &mut Option<Error>, found: Error) {
         core.outstanding -= 1;
         if error.is_none() {
             *error = Some(found.clone());
@@ -196,12 +217,12 @@ impl Active {
         }
         let node = &self.program.nodes[ready.node as usize];
         if ready.dead && node.kind != Kind::SeesDead {
-            core.take_inputs(&ready);
+            core.take_inputs(&self.program, &ready);
             return core.complete(&self.program, ready, Produced::new());
         }
         let heavy = match node.kernel.cost {
             Cost::Free => false,
-            Cost::ByInput => core.input_elements(&ready) >= LIGHT,
+            Cost::ByInput => core.input_elements(&self.program, &ready) >= LIGHT,
             Cost::Heavy => true,
         };
         if !heavy
@@ -211,7 +232,8 @@ impl Active {
             return self.run_simple(core, error, node, ready);
         }
         let scheduled = self.env.stats.as_ref().map_or(0, |stats| stats.now());
-        let work = Work { ready, key: core.key(&ready), inputs: core.take_inputs(&ready), scheduled };
+        let inputs = core.take_inputs(&self.program, &ready);
+        let work = Work { ready, key: core.key(&ready), inputs, scheduled };
         if !heavy {
             return self.run_light(core, error, node, work);
         }
@@ -227,24 +249,29 @@ impl Active {
     }
 
     /// Runs a light kernel of one output on its inputs where they wait: most ops of most graphs, so they are not moved
-    /// more than needed.
+    /// more than needed. Whoever calls this expects panics.
     fn run_simple(&self, core: &mut Core, error: &mut Option<Error>, node: &Node, ready: Ready) {
         let ctx = Ctx { env: &self.env, frame: core.key(&ready), iteration: ready.iteration };
-        let inputs = core.inputs(&self.program, &ready);
-        let mut input = |index: usize| inputs[index].take().ok_or_else(missing).and_then(Value::read);
-        let outcome = catch_unwind(AssertUnwindSafe(|| match &node.kernel.run {
-            Run::Source(run) => run(&ctx),
-            Run::Unary(run) => run(&ctx, input(0)?),
-            Run::Binary(run) => {
-                let (x, y) = (input(0)?, input(1)?);
-                run(&ctx, x, y)
+        let slots = self.program.inputs(node);
+        let values = core.values(&ready);
+        let result = match (&node.kernel.run, slots) {
+            (Run::Unary(run), &[x, ref unused @ ..]) => {
+                unused.iter().for_each(|&slot| values.leave(slot));
+                values.read(x).and_then(|x| run(&ctx, x))
             }
-            _ => Err(internal!("op {} has not one output", node.op)),
-        }));
-        match outcome {
-            Ok(Ok(tensor)) => core.complete_one(&self.program, ready, Value::Tensor(tensor)),
-            Ok(Err(found)) => self.fail(core, error, ready, found.at_node(&node.name)),
-            Err(panic) => self.fail(core, error, ready, panicked(node, panic)),
+            (Run::Binary(run), &[x, y, ref unused @ ..]) => {
+                unused.iter().for_each(|&slot| values.leave(slot));
+                values.read(x).and_then(|x| run(&ctx, x, values.read(y)?))
+            }
+            (Run::Source(run), unused) => {
+                unused.iter().for_each(|&slot| values.leave(slot));
+                run(&ctx)
+            }
+            _ => Err(missing()),
+        };
+        match result {
+            Ok(tensor) => core.complete_one(&self.program, ready, Value::Tensor(tensor)),
+            Err(found) => self.fail(core, error, found.at_node(&node.name)),
         }
     }
 
@@ -268,7 +295,7 @@ impl Active {
         };
         match outcome {
             Some(Ok(produced)) => core.complete(&self.program, ready, produced),
-            Some(Err(found)) => self.fail(core, error, ready, found),
+            Some(Err(found)) => self.fail(core, error, found),
             None => {}
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::program::{FrameInfo, Program};
 use op::Value;
+use status::{Result, internal};
 use std::collections::VecDeque;
+use tensor::Tensor;
 
 /// A loop that is running, or the whole graph.
 pub(crate) struct Frame {
@@ -32,7 +34,7 @@ pub(crate) struct Frame {
 #[derive(Default)]
 pub(crate) struct Iteration {
     pub states: Vec<State>,
-    pub slots: Vec<Option<Value>>,
+    pub values: Values,
     /// Ops that are ready or running.
     pub ops: usize,
     /// Inner frames that are alive.
@@ -46,20 +48,80 @@ pub(crate) struct State {
     pub pending: u32,
     /// Data inputs of a Merge that arrived dead; of others, whether any input did.
     pub dead: u32,
-    /// A live value has arrived at this Merge.
-    pub live: bool,
+    /// One more than the input at which a live value has arrived, if this is a Merge; zero if none has.
+    pub live: u32,
     /// It was made ready.
     pub fired: bool,
+}
+
+/// Values that somebody in the iteration has yet to take. One that many take stands here once, so that an output
+/// with thousands of consumers is no more memory than any other.
+#[derive(Default)]
+pub(crate) struct Values {
+    slots: Vec<Option<Value>>,
+    /// How many have yet to take each value.
+    takers: Vec<u32>,
+}
+
+impl Values {
+    fn new(count: u32) -> Values {
+        Values { slots: (0..count).map(|_| None).collect(), takers: vec![0; count as usize] }
+    }
+
+    /// Lays down a value for so many to take, or nothing.
+    #[inline]
+    pub fn put(&mut self, slot: u32, value: Option<Value>, takers: u32) {
+        self.slots[slot as usize] = value;
+        self.takers[slot as usize] = takers;
+    }
+
+    /// What is in a slot.
+    #[inline]
+    pub fn get(&self, slot: u32) -> Option<&Value> {
+        self.slots[slot as usize].as_ref()
+    }
+
+    /// Takes a value: the last who does gets it itself, others share it. Nothing if it is dead.
+    #[inline]
+    pub fn take(&mut self, slot: u32) -> Option<Value> {
+        let (value, takers) = (&mut self.slots[slot as usize], &mut self.takers[slot as usize]);
+        *takers = takers.saturating_sub(1);
+        if *takers == 0 { value.take() } else { value.clone() }
+    }
+
+    /// As `take`, of what a variable or file holds now if it stands for one.
+    #[inline]
+    pub fn read(&mut self, slot: u32) -> Result<Tensor> {
+        let (value, takers) = (&mut self.slots[slot as usize], &mut self.takers[slot as usize]);
+        *takers = takers.saturating_sub(1);
+        match value {
+            Some(value) if *takers > 0 => match value {
+                Value::Tensor(tensor) => Ok(tensor.clone()),
+                Value::Ref(variable) => variable.read(),
+                Value::Stored(stored) => stored.read(),
+            },
+            value => value.take().ok_or_else(|| internal!("an input is missing"))?.read(),
+        }
+    }
+
+    /// Counts a value as taken.
+    #[inline]
+    pub fn leave(&mut self, slot: u32) {
+        let takers = &mut self.takers[slot as usize];
+        *takers = takers.saturating_sub(1);
+        if *takers == 0 {
+            self.slots[slot as usize] = None;
+        }
+    }
 }
 
 impl Iteration {
     /// Nothing has arrived yet.
     pub fn new(info: &FrameInfo) -> Iteration {
-        let slots = (0..info.slots).map(|_| None).collect();
-        Iteration { states: info.states.clone(), slots, ops: 0, frames: 0 }
+        Iteration { states: info.states.clone(), values: Values::new(info.values), ops: 0, frames: 0 }
     }
 
-    /// The same arrays for another run. Every slot must be empty, as it is after a run without error.
+    /// The same arrays for another run. Every value was taken, as after a run without error.
     pub fn renew(mut self, info: &FrameInfo) -> Iteration {
         self.states.clone_from(&info.states);
         self

@@ -10,12 +10,14 @@ pub struct Program {
     pub(crate) nodes: Vec<Node>,
     /// Consumers of data outputs; a node's outputs own consecutive ranges.
     pub(crate) edges: Vec<OutEdge>,
+    /// Where inputs are found, in the frame of the node that takes them; a node's inputs are consecutive.
+    pub(crate) input_slots: Vec<u32>,
     /// Consumers of control outputs.
     pub(crate) control_edges: Vec<u32>,
     pub(crate) frames: Vec<FrameInfo>,
     /// How many results, if this is a function's body.
     pub(crate) results: usize,
-    /// Arrays of runs that are over, for the next run: every slot in them is empty.
+    /// Arrays of runs that are over, for the next run: no value is in them.
     pub(crate) spare: Mutex<Vec<Iteration>>,
 }
 
@@ -29,9 +31,11 @@ pub(crate) struct Node {
     pub frame: u32,
     /// Its place among the nodes of its frame.
     pub local: u32,
-    /// Where its inputs begin among the input slots of its frame.
-    pub first_slot: u32,
+    /// Where its inputs begin in `input_slots`, and how many there are.
+    pub first_input: u32,
     pub inputs: u32,
+    /// The slot of its first output, in the frame of those who take it; the others follow.
+    pub first_value: u32,
     /// Bit i is set when input i is wanted as a reference (inputs beyond 64 never are).
     pub refs: u64,
     pub may_be_uninitialized: bool,
@@ -73,7 +77,8 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy)]
 pub(crate) struct OutEdge {
     pub node: u32,
-    pub slot: u32,
+    /// Which of its inputs.
+    pub input: u32,
 }
 
 /// A loop, or the whole graph.
@@ -86,7 +91,8 @@ pub(crate) struct FrameInfo {
     pub enters: u32,
     pub parallel: usize,
     pub nodes: Vec<u32>,
-    pub slots: u32,
+    /// How many values an iteration has room for.
+    pub values: u32,
     /// Nodes that nothing leads to.
     pub roots: Vec<u32>,
     /// What its nodes wait for when an iteration begins.
@@ -97,6 +103,12 @@ impl Program {
     /// How many nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// The slots in which a node finds its inputs.
+    #[inline]
+    pub(crate) fn inputs(&self, node: &Node) -> &[u32] {
+        &self.input_slots[node.first_input as usize..(node.first_input + node.inputs) as usize]
     }
 
     /// Whether there is nothing to run.

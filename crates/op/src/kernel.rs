@@ -175,6 +175,22 @@ impl Inputs {
         self.take(index)?.read()
     }
 
+    /// Looks at input `index`, a tensor, and leaves it there.
+    pub fn look(&self, index: usize) -> Result<&Tensor> {
+        match self.values.get(index) {
+            Some(Some(Value::Tensor(tensor))) => Ok(tensor),
+            _ => Err(missing(index)),
+        }
+    }
+
+    /// As `look`, where it may be changed.
+    pub fn look_mut(&mut self, index: usize) -> Result<&mut Tensor> {
+        match self.values.get_mut(index) {
+            Some(Some(Value::Tensor(tensor))) => Ok(tensor),
+            _ => Err(missing(index)),
+        }
+    }
+
     /// Takes input `index`, a reference to a variable.
     pub fn variable(&mut self, index: usize) -> Result<Arc<Variable>> {
         match self.take(index)? {
@@ -186,7 +202,7 @@ impl Inputs {
     /// Takes input `index`, whatever it is.
     pub fn take(&mut self, index: usize) -> Result<Value> {
         let slot = self.values.get_mut(index).and_then(Option::take);
-        slot.ok_or_else(|| internal!("input {index} is not there, or was taken before"))
+        slot.ok_or_else(|| missing(index))
     }
 
     /// Takes all inputs from `first` on, tensors.
@@ -198,6 +214,10 @@ impl Inputs {
     pub fn tensors(&mut self, first: usize, count: usize) -> Result<Vec<Tensor>> {
         (first..first + count).map(|index| self.tensor(index)).collect()
     }
+}
+
+fn missing(index: usize) -> status::Error {
+    internal!("input {index} is not there, or was taken before")
 }
 
 impl From<SmallVec<[Option<Value>; 4]>> for Inputs {

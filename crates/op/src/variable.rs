@@ -5,7 +5,7 @@ use parking_lot::{Mutex, MutexGuard};
 use status::{Result, failed_precondition};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tensor::{DType, Shape, Tensor};
 
@@ -16,6 +16,8 @@ pub struct Variable {
     dtype: DType,
     shape: Shape,
     value: Mutex<Option<Tensor>>,
+    /// How many elements the value has, for those who need not be exact: changed while it is locked.
+    elements: AtomicUsize,
     kept: OnceLock<(VariableKey, Arc<dyn Keeper>)>,
     /// Who wants to know that there is a value, and whether there is anybody: changed while the value is locked.
     awaited: Mutex<Vec<OneCall>>,
@@ -40,6 +42,7 @@ impl Variable {
             dtype,
             shape: Shape::scalar(),
             value: Mutex::new(None),
+            elements: AtomicUsize::new(0),
             kept: OnceLock::new(),
             awaited: Mutex::default(),
             is_awaited: AtomicBool::new(false),
@@ -92,6 +95,11 @@ impl Variable {
         self.value.lock().clone().ok_or_else(|| self.uninitialized())
     }
 
+    /// How many elements its value has, or had a moment ago; none without a value. Locks nothing.
+    pub fn elements(&self) -> usize {
+        self.elements.load(Ordering::Relaxed)
+    }
+
     /// Whether it has a value.
     pub fn is_initialized(&self) -> bool {
         self.value.lock().is_some()
@@ -110,7 +118,8 @@ impl Variable {
     }
 
     /// There is a value, which is locked.
-    fn tell(&self) {
+    fn tell(&self, value: &Tensor) {
+        self.elements.store(value.elements(), Ordering::Relaxed);
         // A load first: nearly nobody waits, and every update comes here.
         if !self.is_awaited.load(Ordering::Relaxed) || !self.is_awaited.swap(false, Ordering::Relaxed) {
             return;
@@ -162,8 +171,7 @@ impl Variable {
     /// The value that was kept from an earlier life, unless there is one already.
     pub fn recall(&self, value: Tensor) {
         let mut held = self.value.lock();
-        held.get_or_insert(value);
-        self.tell();
+        self.tell(held.get_or_insert(value));
     }
 
     /// Calls `visit` with the value as it is, while nobody can change it.
@@ -216,8 +224,10 @@ impl DerefMut for Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        if matches!(self.change, Change::All) && self.value.is_some() {
-            self.variable.tell();
+        if matches!(self.change, Change::All)
+            && let Some(value) = self.value.as_ref()
+        {
+            self.variable.tell(value);
         }
         let Some((key, keeper)) = self.variable.kept.get() else { return };
         match &self.change {

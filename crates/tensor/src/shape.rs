@@ -6,8 +6,16 @@ use std::fmt;
 use std::ops::Deref;
 
 /// Dimensions of a value, outermost first; reads as a slice of them.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
+
+impl Clone for Shape {
+    /// A copy of the numbers at once: every tensor that is made or shared comes here.
+    #[inline]
+    fn clone(&self) -> Shape {
+        Shape(SmallVec::from_slice(&self.0))
+    }
+}
 
 impl Shape {
     /// The most dimensions a tensor may have.

@@ -4,9 +4,12 @@ use graph::{AttrValue, Node, Output};
 use math::function::Number;
 use math::lanes::{Meeting, Pairs};
 use op::shapes::merged;
-use op::{Ctx, Grad, Gradient, Grads, Kernel, Op, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Gradient, Grads, Inputs, Kernel, Op, Setup, ShapeQuery, many, outputs};
 use status::{Result, internal, invalid};
-use tensor::{Complex32, Complex64, Element, PartialShape, Shape, Tensor};
+use tensor::{Complex32, Complex64, Element, PartialShape, Tensor};
+
+/// Shorter tensors are added on the spot: of thousands of numbers, what surrounds an addition is all the work.
+const SHORT: usize = 64;
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -47,24 +50,25 @@ fn add_n_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }
     for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => {
         let (name, op) = (name.clone(), op.clone());
-        Ok(many(move |ctx, mut inputs| {
-            let tensors = inputs.tensors_from(0)?;
-            check_shapes(&tensors, &name, &op)?;
-            Ok(outputs![sum::<T>(ctx, Pairs::vector(<T as Number>::add), tensors)?])
+        Ok(many(move |ctx, inputs| {
+            check_shapes(&inputs, &name, &op)?;
+            Ok(outputs![sum::<T>(ctx, Pairs::vector(<T as Number>::add), inputs)?])
         }))
     })
 }
 
-fn check_shapes(tensors: &[Tensor], name: &str, op: &str) -> Result<()> {
-    let first: &Shape = tensors.first().map(Tensor::shape).ok_or_else(|| internal!("a sum of no tensors"))?;
-    match tensors.iter().enumerate().find(|(_, tensor)| tensor.shape() != first) {
-        None => Ok(()),
-        Some((index, other)) => Err(invalid!(
-            "Inputs to operation {name} of type {op} must have the same size and shape.  \
-             Input 0: {first} != input {index}: {}",
-            other.shape()
-        )),
+fn check_shapes(inputs: &Inputs, name: &str, op: &str) -> Result<()> {
+    let first = inputs.look(0)?.shape();
+    for index in 1..inputs.len() {
+        let other = inputs.look(index)?.shape();
+        if other != first {
+            return Err(invalid!(
+                "Inputs to operation {name} of type {op} must have the same size and shape.  \
+                 Input 0: {first} != input {index}: {other}",
+            ));
+        }
     }
+    Ok(())
 }
 
 /// Variants know themselves how to add.
@@ -78,18 +82,33 @@ fn sum_of_variants(ctx: &Ctx<'_>, tensors: Vec<Tensor>) -> Result<Tensor> {
 }
 
 /// Adds all into one that nobody else holds, if there is one.
-fn sum<T: Element>(ctx: &Ctx<'_>, add: Pairs<T, T, T>, mut tensors: Vec<Tensor>) -> Result<Tensor> {
-    let unique = tensors.iter_mut().position(Tensor::is_unique);
-    let mut sum = tensors.swap_remove(unique.unwrap_or(0));
+fn sum<T: Element + Number>(ctx: &Ctx<'_>, add: Pairs<T, T, T>, mut inputs: Inputs) -> Result<Tensor> {
+    let mut unique = None;
+    for index in 0..inputs.len() {
+        if inputs.look_mut(index)?.is_unique() {
+            unique = Some(index);
+            break;
+        }
+    }
+    let taken = unique.unwrap_or(0);
+    let mut sum = inputs.tensor(taken)?;
+    let mut others = (0..inputs.len()).filter(|&index| index != taken);
     if unique.is_none()
-        && let Some(second) = tensors.pop()
+        && let Some(second) = others.next()
     {
         let mut fresh = Tensor::scratch_of(sum.dtype(), sum.shape())?;
-        add.apply(ctx.pool(), Meeting::Flat, sum.values()?, second.values()?, fresh.values_mut()?);
+        add.apply(ctx.pool(), Meeting::Flat, sum.values()?, inputs.look(second)?.values()?, fresh.values_mut()?);
         sum = fresh;
     }
-    for tensor in tensors {
-        add.apply_left(ctx.pool(), Meeting::Flat, sum.values_mut()?, tensor.values()?);
+    let total = sum.values_mut::<T>()?;
+    for index in others {
+        let values = inputs.look(index)?.values::<T>()?;
+        if total.len() < SHORT {
+            total.iter_mut().zip(values).for_each(|(total, value)| *total = Number::add(*total, *value));
+        } else {
+            add.apply_left(ctx.pool(), Meeting::Flat, total, values);
+            drop(inputs.tensor(index)?);
+        }
     }
     Ok(sum)
 }
