@@ -3,7 +3,7 @@
 use crate::{ClusterSpec, Task};
 use exec::NodeStats;
 use graph::GraphDef;
-use status::{Error, Result};
+use status::{Error, Result, internal};
 use std::pin::Pin;
 use std::sync::Arc;
 use tensor::{Bytes, DType, Shape, Tensor};
@@ -179,6 +179,18 @@ pub trait Peers: Send + Sync {
     fn spawn(&self, work: Pin<Box<dyn std::future::Future<Output = ()> + Send>>);
     /// The moment a deadline passes.
     fn sleep(&self, time: std::time::Duration) -> Pin<Box<dyn std::future::Future<Output = ()> + Send>>;
+    /// Runs work that may take long. A thread that moves messages finds another one for them meanwhile: peers must not
+    /// take this task for dead because somebody sent it a large graph.
+    fn aside(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+}
+
+/// Runs work that may take long, and gives its result.
+pub(crate) fn aside<R>(peers: &dyn Peers, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    let (mut work, mut result) = (Some(work), None);
+    peers.aside(&mut || result = work.take().map(|work| work()));
+    result.unwrap_or_else(|| Err(internal!("work that was put aside was not done")))
 }
 
 /// An error of another task, with the task named once.

@@ -10,7 +10,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// How long a task may be silent while somebody waits for it, unless another time is set.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -55,5 +55,12 @@ impl Peers for GrpcPeers {
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let _inside = self.runtime.enter();
         Box::pin(tokio::time::sleep(time))
+    }
+
+    fn aside(&self, work: &mut dyn FnMut()) {
+        match Handle::try_current() {
+            Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+            _ => work(),
+        }
     }
 }

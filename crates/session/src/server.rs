@@ -43,8 +43,12 @@ pub struct Server {
     runtime: Runtime,
 }
 
-/// Threads that move messages; steps run on threads of their own.
-const IO_THREADS: usize = 2;
+/// Threads that move messages; steps run on threads of their own. Each more is a thread that others wake in the middle of
+/// a step: on two processors one thread makes a step over two tasks a sixth faster than two.
+fn io_threads() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    (processors / 2).clamp(1, 4)
+}
 
 impl ServerOptions {
     /// A task of a cluster, with one device and as many threads as there are processors.
@@ -76,7 +80,7 @@ impl Server {
     pub fn start_on(options: ServerOptions, listener: TcpListener) -> Result<Server> {
         let address = options.cluster.address(&options.task).ok_or_else(|| no_task(&options))?.to_string();
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(IO_THREADS)
+            .worker_threads(io_threads())
             .thread_name("flowgrid-io")
             .enable_all()
             .build()

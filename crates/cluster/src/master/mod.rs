@@ -7,7 +7,7 @@ mod plans;
 mod session;
 mod step;
 
-use crate::api::DeviceAttributes;
+use crate::api::{DeviceAttributes, aside};
 use crate::{SessionConfig, Worker, ids};
 use graph::GraphDef;
 use parking_lot::Mutex;
@@ -47,7 +47,8 @@ impl Master {
 
     /// Adds nodes to a session's graph; gives its new version.
     pub fn extend_session(&self, session: &str, graph: &GraphDef, version: i64) -> Result<i64> {
-        self.session(session)?.extend(graph, version)
+        let session = self.session(session)?;
+        aside(&*self.worker.peers, || session.extend(graph, version))
     }
 
     /// Runs a step.

@@ -1,6 +1,6 @@
 //! Plans: for each set of feeds, fetches and targets, the graphs registered at the tasks.
 
-use crate::api::{RegisterGraph, WorkerClient, from_task};
+use crate::api::{RegisterGraph, WorkerClient, aside, from_task};
 use crate::master::session::MasterSession;
 use futures_util::future::join_all;
 use graph::GraphDef;
@@ -57,7 +57,7 @@ impl MasterSession {
 
     async fn make_plan(&self, signature: &Signature) -> Result<Plan> {
         let number = self.plans.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let parts = self.cut(signature, number)?;
+        let parts = aside(&*self.worker.peers, || self.cut(signature, number))?;
         let registered = join_all(parts.into_iter().map(|part| self.register(part.task, part.graph))).await;
         let name = &self.attributes[0].name;
         Ok(Plan {

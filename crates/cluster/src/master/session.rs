@@ -1,6 +1,6 @@
 //! A client's session: its graph, where its nodes are, the steps it runs.
 
-use crate::api::{CreateWorkerSession, DeviceAttributes, from_task};
+use crate::api::{CreateWorkerSession, DeviceAttributes, aside, from_task};
 use crate::master::callable::Callables;
 use crate::master::discover::{self, Target};
 use crate::master::partial::PartialRuns;
@@ -51,8 +51,11 @@ impl MasterSession {
             .iter()
             .map(|device| Ok(Device { spec: DeviceSpec::parse(&device.name)?, incarnation: device.incarnation }))
             .collect::<Result<Vec<_>>>()?;
-        let graph = lowered(FlatGraph::new(&def, worker.registry.as_ref())?, worker, &own)?;
-        let placement = plan::place(&graph, &devices, &[], config.soft_placement)?;
+        let (graph, placement) = aside(&*worker.peers, || {
+            let graph = lowered(FlatGraph::new(&def, worker.registry.as_ref())?, worker, &own)?;
+            let placement = plan::place(&graph, &devices, &[], config.soft_placement)?;
+            Ok((graph, placement))
+        })?;
         if config.log_placement {
             log_placement(&graph, &placement, &devices, 0);
         }

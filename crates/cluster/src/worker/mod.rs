@@ -11,7 +11,7 @@ mod transfers;
 
 use crate::api::{
     Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RegisterGraph, RunGraph, RunGraphAnswer,
-    TransferStats, WorkerClient,
+    TransferStats, WorkerClient, aside,
 };
 use crate::{ClusterSpec, RecvTensor, Task, ids};
 use counters::Counters;
@@ -264,7 +264,10 @@ impl WorkerClient for Near {
     }
 
     fn register_graph(&self, request: RegisterGraph) -> Future<'_, String> {
-        Box::pin(async move { self.0.session(&request.session)?.register(&request) })
+        Box::pin(async move {
+            let session = self.0.session(&request.session)?;
+            aside(&*self.0.peers, || session.register(&request))
+        })
     }
 
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {

@@ -1,9 +1,15 @@
 //! Connections to other tasks.
 
+use crate::client::cork::Corked;
 use crate::server::Window;
+use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
 use status::{Result, invalid};
+use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::net::TcpStream;
+use tonic::codegen::{BoxFuture, Service};
 use tonic::transport::{Channel, Endpoint};
 
 /// A connection to a task, made at its first use: what is sent and not acknowledged for as long as `patience` breaks it.
@@ -13,7 +19,25 @@ pub(crate) fn connect_watched(address: &str, patience: Duration, window: Window)
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(patience));
     connector.set_tcp_user_timeout(Some(patience));
-    Ok(endpoint(address, window)?.connect_timeout(patience).connect_with_connector_lazy(connector))
+    Ok(endpoint(address, window)?.connect_timeout(patience).connect_with_connector_lazy(Connector(connector)))
+}
+
+/// Makes connections whose small writes leave together.
+struct Connector(HttpConnector);
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Corked<TcpStream>>;
+    type Error = <HttpConnector as Service<Uri>>::Error;
+    type Future = BoxFuture<Self::Response, Self::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<std::result::Result<(), Self::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, address: Uri) -> Self::Future {
+        let connecting = self.0.call(address);
+        Box::pin(async move { Ok(TokioIo::new(Corked::new(connecting.await?.into_inner()))) })
+    }
 }
 
 fn endpoint(address: &str, window: Window) -> Result<Endpoint> {

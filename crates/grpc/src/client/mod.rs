@@ -1,6 +1,7 @@
 //! Calls to other tasks.
 
 pub(crate) mod channel;
+pub(crate) mod cork;
 mod failure;
 pub(crate) mod link;
 pub(crate) mod master;

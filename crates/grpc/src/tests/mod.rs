@@ -1,5 +1,6 @@
 //! The wire: what real TensorFlow sent, what a peer that misbehaves sends, and peers that fall silent.
 
+mod cork;
 mod link;
 mod pieces;
 mod recent;

@@ -5,6 +5,7 @@ use cluster::{Peers, Task};
 use status::{Code, Error};
 use std::io::Write;
 use std::net::TcpListener;
+use std::time::Duration;
 use tokio::runtime::Handle;
 
 async fn failure(address: &str) -> Error {
@@ -49,4 +50,16 @@ async fn somebody_speaks_another_protocol() {
 #[tokio::test]
 async fn a_name_does_not_resolve() {
     check(failure("no-such-host.invalid:2222").await, "no-such-host.invalid:2222", "its name does not resolve");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn messages_move_while_long_work_is_done() {
+    let peers = GrpcPeers::new(Handle::current());
+    let (say, hear) = std::sync::mpsc::channel();
+    let long = tokio::spawn(async move {
+        let message = tokio::spawn(async move { say.send(()) });
+        peers.aside(&mut || hear.recv_timeout(Duration::from_secs(20)).expect("another task of the thread ran"));
+        message.await.expect("it ran").expect("it was heard");
+    });
+    long.await.expect("no panic");
 }
