@@ -38,6 +38,12 @@ fn the_branch_not_taken_is_dead() {
 }
 
 #[test]
+fn a_merge_takes_the_first_value_and_leaves_the_other_to_those_who_read_it_too() {
+    let merged = run("a = Number 10; b = Number 20; m = Merge a b; c = Sum a b; d = Sum m c; out = Out d");
+    assert!(merged == 40 || merged == 50, "{merged}");
+}
+
+#[test]
 fn loops_run_until_their_condition_fails() {
     let text = "zero = Number 0; ten = Number 10; one = Number 1; e = Enter zero frame; l = EnterConst ten frame; \
                 o = EnterConst one frame; m = Merge e n; c = Less m l; lc = LoopCond c; s = Switch m lc; \
