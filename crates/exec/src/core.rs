@@ -4,7 +4,7 @@
 
 use crate::frame::{Frame, Iteration, Values, frame_key};
 use crate::program::{Kind, Node, OutEdge, Program};
-use op::{Flow, Run, Value};
+use op::{Flow, Run, Value, Waiting};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -103,6 +103,13 @@ impl Core {
             Value::Stored(stored) => stored.shape().elements(),
         };
         program.inputs(node).iter().filter_map(|&slot| values.get(slot)).map(elements).sum()
+    }
+
+    /// How many elements a ready node's work is, as it says itself.
+    pub fn ask(&mut self, program: &Program, ready: &Ready, work: fn(&Waiting<'_>) -> usize) -> usize {
+        let slots = program.inputs(&program.nodes[ready.node as usize]);
+        let values = &self.frame(ready.frame).iteration(ready.iteration).values;
+        work(&Waiting(&|index| slots.get(index).and_then(|&slot| values.get(slot))))
     }
 
     /// The values of the iteration that a ready node runs in.

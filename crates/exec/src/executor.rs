@@ -223,6 +223,7 @@ impl Active {
         let heavy = match node.kernel.cost {
             Cost::Free => false,
             Cost::ByInput => core.input_elements(&self.program, &ready) >= LIGHT,
+            Cost::Asked(work) => core.ask(&self.program, &ready, work) >= LIGHT,
             Cost::Heavy => true,
         };
         if !heavy

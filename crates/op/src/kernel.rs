@@ -4,7 +4,7 @@ use crate::{Ctx, Far, Stored, Variable};
 use smallvec::SmallVec;
 use status::{Result, internal};
 use std::sync::Arc;
-use tensor::{DType, Tensor};
+use tensor::{DType, Shape, Tensor};
 
 /// What flows along an edge.
 #[derive(Clone, Debug)]
@@ -50,14 +50,38 @@ pub enum Elementwise {
 }
 
 /// How much work a kernel is: the executor runs light ones on the spot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Cost {
     /// Hardly anything, whatever its inputs: never worth another thread.
     Free,
     /// As much as its inputs are long.
     ByInput,
+    /// As much as it says when it looks at its inputs, in elements: it may read little of them.
+    Asked(fn(&Waiting<'_>) -> usize),
     /// May take long even on small inputs.
     Heavy,
+}
+
+/// Inputs of a kernel that has not run yet.
+pub struct Waiting<'a>(pub &'a dyn Fn(usize) -> Option<&'a Value>);
+
+impl Waiting<'_> {
+    /// Input `index`, if it is a tensor.
+    pub fn tensor(&self, index: usize) -> Option<&Tensor> {
+        match (self.0)(index) {
+            Some(Value::Tensor(tensor)) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// The shape of input `index`.
+    pub fn shape(&self, index: usize) -> Option<Shape> {
+        match (self.0)(index)? {
+            Value::Tensor(tensor) => Some(tensor.shape().clone()),
+            Value::Ref(variable) => variable.visit(|value| value.map(|tensor| tensor.shape().clone())),
+            Value::Stored(stored) => Some(stored.shape().clone()),
+        }
+    }
 }
 
 /// What a kernel does. Inputs come by value, so that the last owner writes in place.
@@ -295,6 +319,12 @@ impl Kernel {
     /// The same kernel, always run on the spot.
     pub fn free(mut self) -> Kernel {
         self.cost = Cost::Free;
+        self
+    }
+
+    /// The same kernel, which says how much work it is.
+    pub fn asked(mut self, work: fn(&Waiting<'_>) -> usize) -> Kernel {
+        self.cost = Cost::Asked(work);
         self
     }
 

@@ -28,8 +28,8 @@ pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};
 pub use keeper::{Keeper, VariableKey};
 pub use kernel::{
-    Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, binary, later, many, source, stored,
-    unary,
+    Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, Waiting, binary, later, many, source,
+    stored, unary,
 };
 pub use member::{Member, SyncPolicy};
 pub use one_call::OneCall;

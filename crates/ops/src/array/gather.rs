@@ -5,7 +5,7 @@ use super::nodes;
 use super::units::Unit;
 use graph::{AttrValue, Node, Output};
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, Slices, binary, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, Slices, Waiting, binary, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -137,7 +137,7 @@ fn whole_gradient(params: &Output, indices: &Output, axis: &Output, batch_dims: 
 }
 
 fn gather_kernel(_: &Setup<'_>) -> Result<Kernel> {
-    Ok(binary(|ctx, params, indices| run_gather(ctx, &params, &indices, 0, 0)))
+    Ok(binary(|ctx, params, indices| run_gather(ctx, &params, &indices, 0, 0)).asked(work))
 }
 
 fn gather_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
@@ -149,7 +149,17 @@ fn gather_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         }
         let axis = integer(&inputs.tensor(2)?, || invalid!("axis must be scalar"))?;
         Ok(outputs![run_gather(ctx, &params, &indices, axis, batch_dims)?])
-    }))
+    })
+    .asked(work))
+}
+
+/// What is picked, not what it is picked from.
+fn work(inputs: &Waiting<'_>) -> usize {
+    let (Some(params), Some(indices)) = (inputs.shape(0), inputs.shape(1)) else { return 0 };
+    let axis = inputs.tensor(2).and_then(|axis| integer(axis, || invalid!("axis must be scalar")).ok()).unwrap_or(0);
+    let axis = if axis < 0 { axis.saturating_add(params.rank() as i64) } else { axis };
+    let dim = usize::try_from(axis).ok().and_then(|axis| params.get(axis).copied()).unwrap_or(1);
+    (params.elements() / dim.max(1)).saturating_mul(indices.elements())
 }
 
 /// Slices `indices` of `params` along `axis`, which counts from the back if it is negative.

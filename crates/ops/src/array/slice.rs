@@ -4,7 +4,7 @@ use super::walk::{Walk, axes};
 use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, grads, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, Waiting, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -45,7 +45,17 @@ fn slice_kernel(_: &Setup<'_>) -> Result<Kernel> {
     Ok(many(|ctx, mut inputs| {
         let (input, begin, size) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
         Ok(outputs![run_slice(ctx.pool(), input, &begin, &size)?])
-    }))
+    })
+    .asked(work))
+}
+
+/// What is cut out, not what it is cut out of; nothing if that is a view.
+fn work(inputs: &Waiting<'_>) -> usize {
+    let Some(whole) = inputs.shape(0) else { return 0 };
+    let size = inputs.tensor(2).and_then(|size| integers(size).ok()).unwrap_or_default();
+    let part: Shape =
+        whole.iter().zip(size).map(|(&dim, size)| usize::try_from(size).map_or(dim, |s| s.min(dim))).collect();
+    if part.rank() != whole.rank() || is_run(&whole, &part) { 0 } else { part.elements() }
 }
 
 fn run_slice(pool: &Pool, input: Tensor, begin: &Tensor, size: &Tensor) -> Result<Tensor> {
