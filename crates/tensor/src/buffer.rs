@@ -199,7 +199,7 @@ impl Block {
             return Some(block);
         }
         if len >= RECYCLE_FROM {
-            let idle = RECYCLED.lock().map(|mut blocks| blocks.take_idle(Instant::now())).unwrap_or_default();
+            let idle = RECYCLED.lock().map(|mut blocks| blocks.take_idle(Instant::now(), len)).unwrap_or_default();
             idle.into_iter().for_each(Block::free);
         }
         if !has_room(len) {
@@ -240,7 +240,7 @@ impl Drop for Block {
     fn drop(&mut self) {
         let twin = Block { start: self.start, layout: self.layout, len: self.len };
         let spare = match RECYCLED.lock() {
-            Ok(mut blocks) => blocks.put(twin),
+            Ok(mut blocks) => blocks.put(twin, Instant::now()),
             Err(_) => Some(twin),
         };
         if let Some(block) = spare {
@@ -276,6 +276,8 @@ const RECYCLE_BYTES: usize = 64 << 20;
 const RECYCLE_BLOCKS: usize = 64;
 /// Blocks that nobody wanted for so long make room when fresh memory is needed.
 const RECYCLE_IDLE: Duration = Duration::from_millis(100);
+/// Blocks that nobody wanted for so long make room for as much as is needed.
+const RECYCLE_RECENT: Duration = Duration::from_millis(10);
 /// Above this size the machine is asked whether it has room at all.
 const LARGE: usize = 256 << 20;
 
@@ -300,16 +302,22 @@ impl Recycled {
         Some(self.blocks.remove(found).1)
     }
 
-    /// The blocks that were kept in vain.
-    pub(crate) fn take_idle(&mut self, now: Instant) -> Vec<Block> {
-        let idle = self.blocks.partition_point(|(since, _)| now.saturating_duration_since(*since) > RECYCLE_IDLE);
+    /// The blocks that were kept in vain, when so many fresh bytes are needed.
+    pub(crate) fn take_idle(&mut self, now: Instant, needed: usize) -> Vec<Block> {
+        let mut bytes = 0;
+        let is_idle = |(since, block): &&(Instant, Block)| {
+            let limit = if bytes < needed { RECYCLE_RECENT } else { RECYCLE_IDLE };
+            bytes += block.layout.size();
+            now.saturating_duration_since(*since) > limit
+        };
+        let idle = self.blocks.iter().take_while(is_idle).count();
         let idle: Vec<Block> = self.blocks.drain(..idle).map(|(_, block)| block).collect();
         self.bytes -= idle.iter().map(|block| block.layout.size()).sum::<usize>();
         idle
     }
 
     /// Keeps the block, or gives it back when it should be freed.
-    pub(crate) fn put(&mut self, block: Block) -> Option<Block> {
+    pub(crate) fn put(&mut self, block: Block, now: Instant) -> Option<Block> {
         let size = block.layout.size();
         if !(RECYCLE_FROM..=RECYCLE_BYTES).contains(&size) {
             return Some(block);
@@ -320,7 +328,7 @@ impl Recycled {
             oldest.free();
         }
         self.bytes += size;
-        self.blocks.push((Instant::now(), block));
+        self.blocks.push((now, block));
         None
     }
 }

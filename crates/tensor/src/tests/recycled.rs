@@ -3,15 +3,15 @@
 use crate::buffer::{Block, Recycled};
 use std::time::{Duration, Instant};
 
-fn keep(kept: &mut Recycled, len: usize) {
+fn keep(kept: &mut Recycled, len: usize, now: Instant) {
     let block = Block::new(len, false).expect("room");
-    assert!(kept.put(block).is_none(), "{len} bytes are worth keeping");
+    assert!(kept.put(block, now).is_none(), "{len} bytes are worth keeping");
 }
 
 #[test]
 fn a_block_serves_again_for_its_size() {
     let mut kept = Recycled::new();
-    keep(&mut kept, 100 << 10);
+    keep(&mut kept, 100 << 10, Instant::now());
     assert!(kept.take(1 << 20).is_none());
     kept.take(100 << 10).expect("the block").free();
     assert!(kept.take(100 << 10).is_none(), "once");
@@ -19,12 +19,22 @@ fn a_block_serves_again_for_its_size() {
 
 #[test]
 fn what_nobody_wanted_makes_room() {
-    let mut kept = Recycled::new();
-    keep(&mut kept, 100 << 10);
-    keep(&mut kept, 1 << 20);
-    assert!(kept.take_idle(Instant::now()).is_empty(), "a step may still want them");
-    let idle = kept.take_idle(Instant::now() + Duration::from_secs(2));
+    let (mut kept, now) = (Recycled::new(), Instant::now());
+    keep(&mut kept, 100 << 10, now);
+    keep(&mut kept, 1 << 20, now);
+    assert!(kept.take_idle(now, 1 << 20).is_empty(), "a step may still want them");
+    let idle = kept.take_idle(now + Duration::from_secs(2), 0);
     assert_eq!(idle.len(), 2);
     idle.into_iter().for_each(Block::free);
     assert!(kept.take(1 << 20).is_none() && kept.take(100 << 10).is_none());
+}
+
+#[test]
+fn what_was_wanted_a_moment_ago_makes_room_for_what_is_needed() {
+    let (mut kept, now) = (Recycled::new(), Instant::now());
+    (0..3).for_each(|_| keep(&mut kept, 1 << 20, now));
+    let idle = kept.take_idle(now + Duration::from_millis(50), 2 << 20);
+    assert_eq!(idle.len(), 2);
+    idle.into_iter().for_each(Block::free);
+    kept.take(1 << 20).expect("the third").free();
 }
