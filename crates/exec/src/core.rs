@@ -4,7 +4,7 @@
 
 use crate::frame::{Frame, Iteration, Values, frame_key};
 use crate::program::{Kind, Node, OutEdge, Program};
-use op::{Flow, Run, Value, Waiting};
+use op::{Flow, Peek, Run, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -30,8 +30,6 @@ pub(crate) struct Core {
     children: FxHashMap<(u32, u64, u32), u32>,
     /// Nodes that can run now.
     pub ready: Vec<Ready>,
-    /// The node that was dispatched last.
-    pub current: u32,
     /// Nodes that are ready or running.
     pub outstanding: usize,
     /// Arguments, if this is a function.
@@ -48,7 +46,6 @@ impl Core {
             free: Vec::new(),
             children: FxHashMap::default(),
             ready: Vec::new(),
-            current: 0,
             outstanding: 0,
             args,
             results: (0..program.results).map(|_| None).collect(),
@@ -93,6 +90,15 @@ impl Core {
         program.inputs(node).iter().map(|&slot| iteration.values.take(slot)).collect()
     }
 
+    /// A ready node is dead: it takes none of its inputs. Those of a dead Merge are dead themselves.
+    pub fn leave_inputs(&mut self, program: &Program, ready: &Ready) {
+        let node = &program.nodes[ready.node as usize];
+        if node.kind != Kind::Merge {
+            let values = self.values(ready);
+            program.inputs(node).iter().for_each(|&slot| values.leave(slot));
+        }
+    }
+
     /// How many elements the inputs of a ready node have.
     pub fn input_elements(&mut self, program: &Program, ready: &Ready) -> usize {
         let node = &program.nodes[ready.node as usize];
@@ -106,10 +112,10 @@ impl Core {
     }
 
     /// How many elements a ready node's work is, as it says itself.
-    pub fn ask(&mut self, program: &Program, ready: &Ready, work: fn(&Waiting<'_>) -> usize) -> usize {
+    pub fn ask(&mut self, program: &Program, ready: &Ready, work: fn(&Peek<'_>) -> usize) -> usize {
         let slots = program.inputs(&program.nodes[ready.node as usize]);
         let values = &self.frame(ready.frame).iteration(ready.iteration).values;
-        work(&Waiting(&|index| slots.get(index).and_then(|&slot| values.get(slot))))
+        work(&Peek(&|index| slots.get(index).and_then(|&slot| values.get(slot))))
     }
 
     /// The values of the iteration that a ready node runs in.
@@ -139,11 +145,11 @@ impl Core {
     }
 
     fn retire_op(&mut self, program: &Program, ready: Ready) {
-        self.outstanding -= 1;
         self.frame(ready.frame).iteration(ready.iteration).ops -= 1;
         if program.frames.len() > 1 {
             self.tidy(program, ready.frame);
         }
+        self.outstanding -= 1;
     }
 
     fn enter(&mut self, program: &Program, ready: Ready, mut produced: Produced) {

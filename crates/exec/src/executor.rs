@@ -119,20 +119,20 @@ impl Active {
     fn combine(self: &Arc<Self>, mut taken: usize, home: bool) -> Next {
         let mut own = None;
         let mut left = if home { usize::MAX } else { PATIENCE };
+        let mut current = 0;
         let finished = {
             let mut guard = self.core.lock();
             let (core, error) = &mut *guard;
             loop {
-                while let Some(message) = self.inbox.pop() {
-                    taken += 1;
-                    self.receive(core, error, message);
-                }
                 // A panic is an error of the op that was running, and of this step only.
-                while let Err(panic) =
-                    catch_unwind(AssertUnwindSafe(|| self.run_ready(core, error, home, &mut own, &mut left)))
-                {
-                    let node = &self.program.nodes[core.current as usize];
-                    self.fail(core, error, panicked(node, panic));
+                while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
+                    while let Some(message) = self.inbox.pop() {
+                        taken += 1;
+                        self.receive(core, error, message, &mut current);
+                    }
+                    self.run_ready(core, error, home, &mut own, (&mut left, &mut current));
+                })) {
+                    self.fail(core, error, panicked(&self.program.nodes[current as usize], panic));
                 }
                 if left == 0 {
                     return Next::HandOver(taken);
@@ -163,40 +163,45 @@ impl Active {
         own.map_or(Next::Nothing, Next::Run)
     }
 
-    /// Deals with ready nodes until there are none, or `left` is used up.
+    /// Deals with ready nodes until there are none, or `left` is used up; `current` is the one it is at.
     fn run_ready(
         self: &Arc<Self>,
         core: &mut Core,
         error: &mut Option<Error>,
         home: bool,
         own: &mut Option<Work>,
-        left: &mut usize,
+        (left, current): (&mut usize, &mut u32),
     ) {
         while *left > 0
             && let Some(ready) = core.ready.pop()
         {
-            core.current = ready.node;
+            *current = ready.node;
             *left -= 1;
             self.dispatch(core, error, ready, home, own);
         }
     }
 
-    fn receive(&self, core: &mut Core, error: &mut Option<Error>, message: Message) {
+    fn receive(&self, core: &mut Core, error: &mut Option<Error>, message: Message, current: &mut u32) {
         match message {
             Message::Start => {}
-            Message::Done(ready, Ok(produced)) => core.complete(&self.program, ready, produced),
-            Message::Done(_, Err(found)) => self.fail(core, error, found),
+            Message::Done(ready, result) => {
+                *current = ready.node;
+                match result {
+                    Ok(produced) => core.complete(&self.program, ready, produced),
+                    Err(found) => self.fail(core, error, found),
+                }
+            }
         }
     }
 
     /// The first error stops the run: nothing new starts, and what waits is told.
     fn fail(&self, core: &mut Core, error: &mut Option<Error>, found: Error) {
-        core.outstanding -= 1;
         if error.is_none() {
             *error = Some(found.clone());
             self.env.rendezvous.abort(found.clone());
             self.env.cancel.cancel(found);
         }
+        core.outstanding -= 1;
     }
 
     /// Runs a ready node if it is light or dead, else finds a thread for it.
@@ -217,7 +222,7 @@ impl Active {
         }
         let node = &self.program.nodes[ready.node as usize];
         if ready.dead && node.kind != Kind::SeesDead {
-            core.take_inputs(&self.program, &ready);
+            core.leave_inputs(&self.program, &ready);
             return core.complete(&self.program, ready, Produced::new());
         }
         let heavy = match node.kernel.cost {
@@ -250,24 +255,21 @@ impl Active {
     }
 
     /// Runs a light kernel of one output on its inputs where they wait: most ops of most graphs, so they are not moved
-    /// more than needed. Whoever calls this expects panics.
+    /// more than needed. A panic of the kernel unwinds to `combine`, which makes it an error.
     fn run_simple(&self, core: &mut Core, error: &mut Option<Error>, node: &Node, ready: Ready) {
         let ctx = Ctx { env: &self.env, frame: core.key(&ready), iteration: ready.iteration };
         let slots = self.program.inputs(node);
         let values = core.values(&ready);
+        let wanted = match &node.kernel.run {
+            Run::Unary(_) => 1,
+            Run::Binary(_) => 2,
+            _ => 0,
+        };
+        slots.iter().skip(wanted).for_each(|&slot| values.leave(slot));
         let result = match (&node.kernel.run, slots) {
-            (Run::Unary(run), &[x, ref unused @ ..]) => {
-                unused.iter().for_each(|&slot| values.leave(slot));
-                values.read(x).and_then(|x| run(&ctx, x))
-            }
-            (Run::Binary(run), &[x, y, ref unused @ ..]) => {
-                unused.iter().for_each(|&slot| values.leave(slot));
-                values.read(x).and_then(|x| run(&ctx, x, values.read(y)?))
-            }
-            (Run::Source(run), unused) => {
-                unused.iter().for_each(|&slot| values.leave(slot));
-                run(&ctx)
-            }
+            (Run::Unary(run), &[x, ..]) => values.read(x).and_then(|x| run(&ctx, x)),
+            (Run::Binary(run), &[x, y, ..]) => values.read(x).and_then(|x| run(&ctx, x, values.read(y)?)),
+            (Run::Source(run), _) => run(&ctx),
             _ => Err(missing()),
         };
         match result {

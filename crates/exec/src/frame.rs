@@ -85,6 +85,7 @@ impl Values {
     #[inline]
     pub fn take(&mut self, slot: u32) -> Option<Value> {
         let (value, takers) = (&mut self.slots[slot as usize], &mut self.takers[slot as usize]);
+        debug_assert!(*takers > 0, "taken more often than it was laid down for");
         *takers = takers.saturating_sub(1);
         if *takers == 0 { value.take() } else { value.clone() }
     }
@@ -93,6 +94,7 @@ impl Values {
     #[inline]
     pub fn read(&mut self, slot: u32) -> Result<Tensor> {
         let (value, takers) = (&mut self.slots[slot as usize], &mut self.takers[slot as usize]);
+        debug_assert!(*takers > 0, "taken more often than it was laid down for");
         *takers = takers.saturating_sub(1);
         match value {
             Some(value) if *takers > 0 => match value {
@@ -108,6 +110,7 @@ impl Values {
     #[inline]
     pub fn leave(&mut self, slot: u32) {
         let takers = &mut self.takers[slot as usize];
+        debug_assert!(*takers > 0, "taken more often than it was laid down for");
         *takers = takers.saturating_sub(1);
         if *takers == 0 {
             self.slots[slot as usize] = None;
@@ -121,7 +124,7 @@ impl Iteration {
         Iteration { states: info.states.clone(), values: Values::new(info.values), ops: 0, frames: 0 }
     }
 
-    /// The same arrays for another run. Every value was taken, as after a run without error.
+    /// The same arrays for another run. A slot is read only after something was put there in the same run.
     pub fn renew(mut self, info: &FrameInfo) -> Iteration {
         self.states.clone_from(&info.states);
         self

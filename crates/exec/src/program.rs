@@ -17,7 +17,7 @@ pub struct Program {
     pub(crate) frames: Vec<FrameInfo>,
     /// How many results, if this is a function's body.
     pub(crate) results: usize,
-    /// Arrays of runs that are over, for the next run: no value is in them.
+    /// Arrays of runs that are over, for the next run.
     pub(crate) spare: Mutex<Vec<Iteration>>,
 }
 

@@ -14,6 +14,9 @@ pub fn split(pool: &Pool, len: usize, cost: f32, grain: usize, body: impl Fn(Ran
     if len == 0 {
         return;
     }
+    if len <= grain {
+        return body(0..len);
+    }
     let chunk = chunk_len(pool, len, cost, grain);
     if chunk >= len {
         return body(0..len);

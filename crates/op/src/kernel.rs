@@ -57,15 +57,15 @@ pub enum Cost {
     /// As much as its inputs are long.
     ByInput,
     /// As much as it says when it looks at its inputs, in elements: it may read little of them.
-    Asked(fn(&Waiting<'_>) -> usize),
+    Asked(fn(&Peek<'_>) -> usize),
     /// May take long even on small inputs.
     Heavy,
 }
 
 /// Inputs of a kernel that has not run yet.
-pub struct Waiting<'a>(pub &'a dyn Fn(usize) -> Option<&'a Value>);
+pub struct Peek<'a>(pub &'a dyn Fn(usize) -> Option<&'a Value>);
 
-impl Waiting<'_> {
+impl Peek<'_> {
     /// Input `index`, if it is a tensor.
     pub fn tensor(&self, index: usize) -> Option<&Tensor> {
         match (self.0)(index) {
@@ -74,11 +74,11 @@ impl Waiting<'_> {
         }
     }
 
-    /// The shape of input `index`.
+    /// The shape of input `index`, unless it is a variable that somebody is changing.
     pub fn shape(&self, index: usize) -> Option<Shape> {
         match (self.0)(index)? {
             Value::Tensor(tensor) => Some(tensor.shape().clone()),
-            Value::Ref(variable) => variable.visit(|value| value.map(|tensor| tensor.shape().clone())),
+            Value::Ref(variable) => variable.try_shape(),
             Value::Stored(stored) => Some(stored.shape().clone()),
         }
     }
@@ -323,7 +323,7 @@ impl Kernel {
     }
 
     /// The same kernel, which says how much work it is.
-    pub fn asked(mut self, work: fn(&Waiting<'_>) -> usize) -> Kernel {
+    pub fn asked(mut self, work: fn(&Peek<'_>) -> usize) -> Kernel {
         self.cost = Cost::Asked(work);
         self
     }

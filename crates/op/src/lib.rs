@@ -28,7 +28,7 @@ pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};
 pub use keeper::{Keeper, VariableKey};
 pub use kernel::{
-    Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Run, Transfer, Value, Waiting, binary, later, many, source,
+    Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Peek, Run, Transfer, Value, binary, later, many, source,
     stored, unary,
 };
 pub use member::{Member, SyncPolicy};

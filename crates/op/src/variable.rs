@@ -100,6 +100,11 @@ impl Variable {
         self.elements.load(Ordering::Relaxed)
     }
 
+    /// The shape of its value; none without a value, or while somebody changes it. Waits for nobody.
+    pub fn try_shape(&self) -> Option<Shape> {
+        self.value.try_lock()?.as_ref().map(|value| value.shape().clone())
+    }
+
     /// Whether it has a value.
     pub fn is_initialized(&self) -> bool {
         self.value.lock().is_some()
@@ -117,9 +122,12 @@ impl Variable {
         self.is_awaited.store(true, Ordering::Relaxed);
     }
 
-    /// There is a value, which is locked.
-    fn tell(&self, value: &Tensor) {
-        self.elements.store(value.elements(), Ordering::Relaxed);
+    /// The value, which is locked, has changed.
+    fn changed(&self, value: Option<&Tensor>) {
+        self.elements.store(value.map_or(0, Tensor::elements), Ordering::Relaxed);
+        if value.is_none() {
+            return;
+        }
         // A load first: nearly nobody waits, and every update comes here.
         if !self.is_awaited.load(Ordering::Relaxed) || !self.is_awaited.swap(false, Ordering::Relaxed) {
             return;
@@ -171,7 +179,7 @@ impl Variable {
     /// The value that was kept from an earlier life, unless there is one already.
     pub fn recall(&self, value: Tensor) {
         let mut held = self.value.lock();
-        self.tell(held.get_or_insert(value));
+        self.changed(Some(held.get_or_insert(value)));
     }
 
     /// Calls `visit` with the value as it is, while nobody can change it.
@@ -224,10 +232,8 @@ impl DerefMut for Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        if matches!(self.change, Change::All)
-            && let Some(value) = self.value.as_ref()
-        {
-            self.variable.tell(value);
+        if matches!(self.change, Change::All) {
+            self.variable.changed(self.value.as_ref());
         }
         let Some((key, keeper)) = self.variable.kept.get() else { return };
         match &self.change {

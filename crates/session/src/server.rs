@@ -45,8 +45,7 @@ pub struct Server {
 
 /// Threads that move messages; steps run on threads of their own. Each more is a thread that others wake in the middle of
 /// a step: on two processors one thread makes a step over two tasks a sixth faster than two.
-fn io_threads() -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+fn io_threads(processors: usize) -> usize {
     (processors / 2).clamp(1, 4)
 }
 
@@ -79,13 +78,13 @@ impl Server {
     /// Starts a task on a socket that listens already, at the address the cluster has for it.
     pub fn start_on(options: ServerOptions, listener: TcpListener) -> Result<Server> {
         let address = options.cluster.address(&options.task).ok_or_else(|| no_task(&options))?.to_string();
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(io_threads())
+            .worker_threads(io_threads(processors))
             .thread_name("flowgrid-io")
             .enable_all()
             .build()
             .map_err(|error| internal!("Cannot start threads: {error}"))?;
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let or_all = |count: usize| if count == 0 { processors } else { count };
         let worker = Worker::new(WorkerOptions {
             task: options.task.clone(),

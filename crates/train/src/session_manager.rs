@@ -243,7 +243,7 @@ impl SessionManager {
 /// A master of TensorFlow that heard several errors lists them, one `CODE: text` after the other, and answers with the
 /// code of any of them: a step that a lost task ended may be CANCELLED.
 pub(crate) fn is_lost(error: &Error) -> bool {
-    const LOST: [&str; 2] = ["ABORTED: ", "UNAVAILABLE: "];
+    const LOST: [&str; 4] = ["ABORTED: ", "UNAVAILABLE: ", "Aborted: ", "Unavailable: "];
     match error.code {
         Code::Aborted | Code::Unavailable => true,
         Code::Cancelled => error.message.lines().any(|line| LOST.iter().any(|code| line.starts_with(code))),

@@ -70,7 +70,8 @@ impl MasterSession {
 
     /// The graphs a plan runs, one for each task: made again for the few who ask rather than kept for all.
     pub fn partition_graphs(&self, plan: &Plan) -> Result<Vec<GraphDef>> {
-        Ok(self.cut(&plan.signature, plan.number)?.into_iter().map(|part| part.graph).collect())
+        let parts = aside(&*self.worker.peers, || self.cut(&plan.signature, plan.number))?;
+        Ok(parts.into_iter().map(|part| part.graph).collect())
     }
 
     /// Cuts what a signature needs out of the graph, and apart by task.

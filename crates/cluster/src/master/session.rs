@@ -9,7 +9,7 @@ use crate::{SessionConfig, Task, Worker};
 use futures_util::future::join_all;
 use graph::{DeviceSpec, FlatGraph, GraphDef};
 use op::Cancel;
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use plan::{Device, LowerOptions, Placement};
 use status::{Result, aborted, cancelled, invalid};
 use std::sync::Arc;
@@ -95,7 +95,8 @@ impl MasterSession {
     }
 
     pub fn extend(&self, def: &GraphDef, version: i64) -> Result<i64> {
-        let mut state = self.state.write();
+        // Steps go on with the graph as it was meanwhile.
+        let state = self.state.upgradable_read();
         if version != state.version {
             return Err(aborted!("Current version is {} but caller expected {version}.", state.version));
         }
@@ -114,6 +115,7 @@ impl MasterSession {
         if self.config.log_placement {
             log_placement(&graph, &placement, &self.devices, first);
         }
+        let mut state = RwLockUpgradableReadGuard::upgrade(state);
         *state = State { graph: Arc::new(graph), placement: Arc::new(placement), version: version + 1 };
         Ok(state.version)
     }

@@ -123,10 +123,6 @@ impl<A: Element, B: Element, U: Element> Job<'_, A, B, U> {
     /// `check` passed for the operands and `len` elements of the result; the result overlaps an operand only if
     /// that is as long, element on element.
     unsafe fn run(&self, pool: &Pool, len: usize) {
-        if len < SHORT && matches!(self.meeting, Meeting::Flat) {
-            // SAFETY: the range is all of the result.
-            return unsafe { self.run_flat(0..len) };
-        }
         // SAFETY: ranges are inside `0..len`, and no two threads have the same.
         split(pool, len, self.pairs.cost, 64, |range| unsafe {
             match self.meeting {

@@ -5,7 +5,7 @@ use super::nodes;
 use super::units::Unit;
 use graph::{AttrValue, Node, Output};
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, Slices, Waiting, binary, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Peek, Setup, ShapeQuery, Slices, binary, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -153,9 +153,9 @@ fn gather_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     .asked(work))
 }
 
-/// What is picked, not what it is picked from.
-fn work(inputs: &Waiting<'_>) -> usize {
-    let (Some(params), Some(indices)) = (inputs.shape(0), inputs.shape(1)) else { return 0 };
+/// What is picked, not what it is picked from; batches are counted as if every index picked from all of them.
+fn work(inputs: &Peek<'_>) -> usize {
+    let (Some(params), Some(indices)) = (inputs.shape(0), inputs.shape(1)) else { return usize::MAX };
     let axis = inputs.tensor(2).and_then(|axis| integer(axis, || invalid!("axis must be scalar")).ok()).unwrap_or(0);
     let axis = if axis < 0 { axis.saturating_add(params.rank() as i64) } else { axis };
     let dim = usize::try_from(axis).ok().and_then(|axis| params.get(axis).copied()).unwrap_or(1);

@@ -4,7 +4,7 @@ use super::walk::{Walk, axes};
 use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, Waiting, grads, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, Peek, Setup, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -50,12 +50,12 @@ fn slice_kernel(_: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// What is cut out, not what it is cut out of; nothing if that is a view.
-fn work(inputs: &Waiting<'_>) -> usize {
-    let Some(whole) = inputs.shape(0) else { return 0 };
-    let size = inputs.tensor(2).and_then(|size| integers(size).ok()).unwrap_or_default();
-    let part: Shape =
-        whole.iter().zip(size).map(|(&dim, size)| usize::try_from(size).map_or(dim, |s| s.min(dim))).collect();
-    if part.rank() != whole.rank() || is_run(&whole, &part) { 0 } else { part.elements() }
+fn work(inputs: &Peek<'_>) -> usize {
+    let vector = |index| inputs.tensor(index).and_then(|vector| integers(vector).ok());
+    let (Some(whole), Some(begin), Some(size)) = (inputs.shape(0), vector(1), vector(2)) else { return usize::MAX };
+    let Ok((_, part)) = region(&whole, &begin, &size) else { return 0 };
+    let is_plain = inputs.tensor(0).is_some_and(|input| input.dtype().size() > 0);
+    if part == whole || (is_plain && is_run(&whole, &part)) { 0 } else { part.elements() }
 }
 
 fn run_slice(pool: &Pool, input: Tensor, begin: &Tensor, size: &Tensor) -> Result<Tensor> {
