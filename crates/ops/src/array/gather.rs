@@ -154,7 +154,7 @@ fn gather_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// What is picked, not what it is picked from; batches are counted as if every index picked from all of them.
-fn work(inputs: &Peek<'_>) -> usize {
+pub(crate) fn work(inputs: &Peek<'_>) -> usize {
     let (Some(params), Some(indices)) = (inputs.shape(0), inputs.shape(1)) else { return usize::MAX };
     let axis = inputs.tensor(2).and_then(|axis| integer(axis, || invalid!("axis must be scalar")).ok()).unwrap_or(0);
     let axis = if axis < 0 { axis.saturating_add(params.rank() as i64) } else { axis };

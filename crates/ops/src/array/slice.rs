@@ -50,7 +50,7 @@ fn slice_kernel(_: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// What is cut out, not what it is cut out of; nothing if that is a view.
-fn work(inputs: &Peek<'_>) -> usize {
+pub(crate) fn work(inputs: &Peek<'_>) -> usize {
     let vector = |index| inputs.tensor(index).and_then(|vector| integers(vector).ok());
     let (Some(whole), Some(begin), Some(size)) = (inputs.shape(0), vector(1), vector(2)) else { return usize::MAX };
     let Ok((_, part)) = region(&whole, &begin, &size) else { return 0 };

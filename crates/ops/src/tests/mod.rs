@@ -15,6 +15,7 @@ mod reader;
 mod staging;
 mod tensor_array;
 mod tensor_list;
+mod work;
 
 #[test]
 fn every_row_can_be_read() {
