@@ -1,18 +1,23 @@
 //! Tensors of other tasks that are read here piece by piece, when their reader is ready for them.
 
 use crate::Task;
-use crate::api::{Arriving, RecvTensor, Stream, from_task};
+use crate::api::{Arriving, Peers, RecvTensor, Stream, from_task};
 use crate::worker::Worker;
 use crate::worker::recv::StepRendezvous;
 use exec::LocalRendezvous;
-use futures_channel::oneshot;
-use futures_util::FutureExt;
+use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, Shared, select};
+use futures_util::{FutureExt, StreamExt};
 use op::{Opened, Opening, Pieces, Rendezvous};
 use parking_lot::Mutex;
 use status::{Error, Result, internal};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use tensor::{Bytes, Tensor};
+
+/// So many pieces are here before they are asked for, and one more, and the one that is coming.
+const AHEAD: usize = 1;
 
 impl StepRendezvous {
     /// Asks another task for a tensor that stays there, but for a few pieces, until it is read.
@@ -37,7 +42,7 @@ impl StepRendezvous {
                 Ok(Arriving::Pieces(stream)) => {
                     let (dtype, shape) = (stream.dtype(), stream.shape().clone());
                     let pulled = Pulled { worker, request, task, start, bytes: 0, stream, wait };
-                    Ok(Some(Opened::Pieces(dtype, shape, Arc::new(Taken(Arc::new(Mutex::new(Some(pulled))))))))
+                    Ok(Some(Opened::Pieces(dtype, shape, Arc::new(Taken::new(pulled)))))
                 }
                 Err(error) => Err(from_task(error, &task.to_string())),
             });
@@ -95,28 +100,81 @@ struct Pulled {
     wait: Wait,
 }
 
-/// The tensor while nobody asks for its next piece.
-struct Taken(Arc<Mutex<Option<Pulled>>>);
+type Piece = Result<Option<Bytes>>;
 
-impl Pieces for Taken {
-    fn next(&self, done: Box<dyn FnOnce(Result<Option<Bytes>>) + Send>) {
-        let Some(mut pulled) = self.0.lock().take() else {
-            return done(Err(internal!("a tensor is read twice, or after its end")));
-        };
-        let (place, peers) = (Arc::downgrade(&self.0), pulled.worker.peers.clone());
-        peers.spawn(Box::pin(async move {
-            let piece = pulled.wait.until_abort(pulled.stream.next()).await;
-            let piece = piece.map_err(|error| from_task(error, &pulled.task.to_string()));
+impl Pulled {
+    /// Reads ahead of the one who takes the pieces, until all of them are here.
+    async fn read(mut self, mut pieces: mpsc::Sender<Piece>) {
+        loop {
+            let piece = self.wait.until_abort(self.stream.next()).await;
+            let piece = piece.map_err(|error| from_task(error, &self.task.to_string()));
             match &piece {
                 Ok(Some(bytes)) => {
-                    pulled.bytes += bytes.len();
-                    pulled.worker.counters.came(&pulled.request.key, bytes.len());
-                    if let Some(place) = place.upgrade() {
-                        *place.lock() = Some(pulled);
-                    }
+                    self.bytes += bytes.len();
+                    self.worker.counters.came(&self.request.key, bytes.len());
                 }
-                Ok(None) => note(&pulled.worker, &pulled.request, pulled.bytes, pulled.start),
+                Ok(None) => note(&self.worker, &self.request, self.bytes, self.start),
                 Err(_) => {}
+            }
+            let last = !matches!(piece, Ok(Some(_)));
+            if poll_fn(|cx| pieces.poll_ready(cx)).await.and_then(|()| pieces.start_send(piece)).is_err() || last {
+                return;
+            }
+        }
+    }
+}
+
+/// A tensor whose pieces are taken one by one.
+struct Taken {
+    peers: Arc<dyn Peers>,
+    state: Arc<Mutex<State>>,
+}
+
+enum State {
+    /// Nobody asked for a piece yet.
+    Opened(Box<Pulled>),
+    /// Pieces are being read; nobody asks for the next.
+    Ahead(Ahead),
+    /// The next piece is asked for, or there is none.
+    Asked,
+}
+
+/// Pieces that are here before they are asked for. The reading ends when this is dropped.
+struct Ahead {
+    pieces: mpsc::Receiver<Piece>,
+    _reading: oneshot::Sender<()>,
+}
+
+impl Ahead {
+    fn new(peers: &dyn Peers, pulled: Pulled) -> Ahead {
+        let (send, pieces) = mpsc::channel(AHEAD);
+        let (reading, dropped) = oneshot::channel();
+        peers.spawn(Box::pin(async move {
+            select(dropped, pin!(pulled.read(send))).await;
+        }));
+        Ahead { pieces, _reading: reading }
+    }
+}
+
+impl Taken {
+    fn new(pulled: Pulled) -> Taken {
+        Taken { peers: pulled.worker.peers.clone(), state: Arc::new(Mutex::new(State::Opened(Box::new(pulled)))) }
+    }
+}
+
+impl Pieces for Taken {
+    fn next(&self, done: Box<dyn FnOnce(Piece) + Send>) {
+        let mut ahead = match std::mem::replace(&mut *self.state.lock(), State::Asked) {
+            State::Opened(pulled) => Ahead::new(&*self.peers, *pulled),
+            State::Ahead(ahead) => ahead,
+            State::Asked => return done(Err(internal!("a tensor is read twice, or after its end"))),
+        };
+        let state = Arc::downgrade(&self.state);
+        self.peers.spawn(Box::pin(async move {
+            let piece = ahead.pieces.next().await;
+            let piece = piece.unwrap_or_else(|| Err(internal!("a tensor is not read any more")));
+            if let (Ok(Some(_)), Some(state)) = (&piece, state.upgrade()) {
+                *state.lock() = State::Ahead(ahead);
             }
             done(piece);
         }));

@@ -18,6 +18,8 @@ use tonic::body::Body;
 const METHOD: &str = "RecvTensor";
 /// Frames are put together to pieces of this size.
 const PIECE: usize = 1 << 20;
+/// So many pieces may be with the reader before memory is asked for again.
+const BUFFERS: usize = 4;
 
 /// Asks for a tensor and waits for its beginning.
 pub(crate) async fn open_tensor(link: Arc<Link>, id: i64, call: RecvTensor) -> Result<Arriving> {
@@ -91,7 +93,7 @@ impl Answer {
             require_ack,
             content,
             ready,
-            buffer: BytesMut::new(),
+            buffers: (0..BUFFERS).map(|_| BytesMut::new()).collect(),
         })))
     }
 }
@@ -105,7 +107,7 @@ struct Coming {
     content: Content,
     /// Content that is here.
     ready: VecDeque<Bytes>,
-    buffer: BytesMut,
+    buffers: VecDeque<BytesMut>,
 }
 
 impl Coming {
@@ -122,21 +124,25 @@ impl Coming {
         }
     }
 
-    /// The next bytes, many together. By now the piece before them is gone, and its memory serves again.
+    /// The next bytes, many together. By now the piece of some turns before is gone, and its memory serves again.
     async fn piece(&mut self) -> Result<Option<Bytes>> {
-        self.buffer.reserve(PIECE);
-        while self.buffer.len() < PIECE && !(self.ready.is_empty() && self.content.is_complete()) {
+        self.buffers.rotate_left(1);
+        let mut buffer = std::mem::take(&mut self.buffers[0]);
+        buffer.reserve(PIECE);
+        while buffer.len() < PIECE && !(self.ready.is_empty() && self.content.is_complete()) {
             let Some(mut bytes) = self.some().await? else { break };
-            let room = PIECE - self.buffer.len();
+            let room = PIECE - buffer.len();
             if bytes.len() > room {
                 self.ready.push_front(bytes.split_off(room));
             }
-            self.buffer.extend_from_slice(&bytes);
+            buffer.extend_from_slice(&bytes);
         }
-        if !self.buffer.is_empty() {
-            return Ok(Some(self.buffer.split().freeze()));
+        let piece = buffer.split().freeze();
+        self.buffers[0] = buffer;
+        match piece.is_empty() {
+            false => Ok(Some(piece)),
+            true => self.end().await.map(|()| None),
         }
-        self.end().await.map(|()| None)
     }
 
     /// Waits for the end of the answer.

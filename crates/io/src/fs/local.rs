@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
 /// The file system of the operating system.
@@ -48,12 +49,12 @@ impl FileSystem for LocalFileSystem {
 
     fn create(&self, name: &str) -> Result<Box<dyn WritableFile>> {
         let file = named(name, File::create(plain(name)))?;
-        Ok(Box::new(LocalWriter { file: BufWriter::with_capacity(BUFFER, file), name: name.to_string() }))
+        Ok(Box::new(LocalWriter::new(file, name)))
     }
 
     fn append(&self, name: &str) -> Result<Box<dyn WritableFile>> {
         let file = named(name, OpenOptions::new().append(true).create(true).open(plain(name)))?;
-        Ok(Box::new(LocalWriter { file: BufWriter::with_capacity(BUFFER, file), name: name.to_string() }))
+        Ok(Box::new(LocalWriter::new(file, name)))
     }
 
     fn stat(&self, name: &str) -> Result<FileStat> {
@@ -117,6 +118,23 @@ impl RandomAccessFile for LocalReader {
 struct LocalWriter {
     file: BufWriter<File>,
     name: String,
+    syncing: Option<JoinHandle<io::Result<()>>>,
+    /// What went wrong beside the writing. The system tells of it once.
+    failure: Option<io::Error>,
+}
+
+impl LocalWriter {
+    fn new(file: File, name: &str) -> LocalWriter {
+        let file = BufWriter::with_capacity(BUFFER, file);
+        LocalWriter { file, name: name.to_string(), syncing: None, failure: None }
+    }
+
+    /// Waits for the sync that was begun.
+    fn end_sync(&mut self) {
+        let Some(syncing) = self.syncing.take() else { return };
+        let synced = syncing.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs it is gone")));
+        self.failure = self.failure.take().or(synced.err());
+    }
 }
 
 impl WritableFile for LocalWriter {
@@ -130,7 +148,24 @@ impl WritableFile for LocalWriter {
 
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
-        named(&self.name, self.file.get_ref().sync_data())
+        self.end_sync();
+        match &self.failure {
+            Some(error) => Err(failed(&self.name, error)),
+            None => named(&self.name, self.file.get_ref().sync_data()),
+        }
+    }
+
+    fn begin_sync(&mut self) {
+        if self.syncing.as_ref().is_some_and(|syncing| !syncing.is_finished()) {
+            return;
+        }
+        self.end_sync();
+        // Without another handle or a thread `sync` does it all.
+        if self.failure.is_none()
+            && let Ok(file) = self.file.get_ref().try_clone()
+        {
+            self.syncing = thread::Builder::new().name("flowgrid-sync".into()).spawn(move || file.sync_data()).ok();
+        }
     }
 
     fn close(mut self: Box<Self>) -> Result<()> {

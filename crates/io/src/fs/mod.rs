@@ -151,6 +151,9 @@ pub trait WritableFile: Send {
     /// Lets what was written so far survive a power cut, where the file system can do that before `close`.
     fn sync(&mut self) -> Result<()>;
 
+    /// Begins what `sync` will wait for, where that can go on beside more writing. What goes wrong is said by `sync`.
+    fn begin_sync(&mut self) {}
+
     /// Completes the file.
     fn close(self: Box<Self>) -> Result<()>;
 }

@@ -176,7 +176,12 @@ pub(crate) struct Pending {
     file: Option<Box<dyn WritableFile>>,
     temporary: String,
     name: String,
+    /// Bytes whose way to the disk has not begun.
+    fresh: usize,
 }
+
+/// So much is written before it begins its way to the disk: at the end little is left to wait for.
+const BEGIN_SYNC: usize = 16 << 20;
 
 impl Pending {
     /// Begins a file that will be called `name`.
@@ -187,12 +192,19 @@ impl Pending {
             false => name.to_string(),
         };
         let file = Some(systems.create(&temporary)?);
-        Ok(Pending { systems: systems.clone(), file, temporary, name: name.to_string() })
+        Ok(Pending { systems: systems.clone(), file, temporary, name: name.to_string(), fresh: 0 })
     }
 
     /// Adds bytes at the end.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.as_mut().expect("open until finished").append(bytes)
+        let file = self.file.as_mut().expect("open until finished");
+        file.append(bytes)?;
+        self.fresh = self.fresh.saturating_add(bytes.len());
+        if self.fresh >= BEGIN_SYNC {
+            self.fresh = 0;
+            file.begin_sync();
+        }
+        Ok(())
     }
 
     /// Completes the file under its name.

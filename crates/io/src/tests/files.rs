@@ -152,3 +152,28 @@ fn a_file_that_is_not_finished_leaves_the_old_one() {
         assert_eq!(systems.list(path::dirname(&place)).unwrap(), ["x"]);
     }
 }
+
+#[test]
+fn large_files_are_whole_though_they_go_to_the_disk_while_they_are_written() {
+    let (systems, folder) = (FileSystems::local(), Folder::new());
+    let place = folder.join("large");
+    let piece: Vec<u8> = (0..3 << 20).map(|at: u32| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mut file = crate::fs::Pending::begin(&systems, &place).unwrap();
+    (0..14).for_each(|_| file.append(&piece).unwrap());
+    file.finish().unwrap();
+    assert!(systems.read(&place).unwrap() == piece.repeat(14));
+}
+
+#[test]
+fn a_sync_that_fails_beside_the_writing_is_not_forgotten() {
+    let (systems, folder) = (FileSystems::local(), Folder::new());
+    let mut file = systems.create("/dev/null").unwrap(); // takes bytes and cannot be synced
+    file.begin_sync();
+    let (code, message) = said(file.sync());
+    assert!(code == Code::InvalidArgument && message.starts_with("/dev/null"), "{code:?} {message}");
+    let mut file = systems.create(&folder.join("x")).unwrap();
+    file.begin_sync();
+    file.append(b"x").unwrap();
+    file.begin_sync();
+    file.sync().unwrap();
+}

@@ -13,8 +13,8 @@ use tensor::{Bytes, DType, Shape, Tensor};
 
 /// Prefix, names and slices come before the tensors.
 const FIRST: usize = 3;
-/// So many tensors are asked for before their turn.
-const AHEAD: usize = 32;
+/// So many tensors are asked for before their turn: of each, as much as the window of its call comes too.
+const AHEAD: usize = 16;
 
 pub(super) fn save_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (systems, resources) = (systems(setup)?, setup.resources().clone());
