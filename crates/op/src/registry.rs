@@ -4,6 +4,7 @@ use crate::{Elementwise, Grad, Kernel, Run, Setup};
 use graph::{NodeDef, OpSet, ShapeQuery, Signature, Signatures};
 use rustc_hash::FxHashMap;
 use status::{Result, internal, not_found};
+use std::sync::OnceLock;
 use tensor::{DType, PartialShape};
 
 /// One op: what it takes and gives, how shapes follow, its derivative, and how it is computed.
@@ -21,27 +22,45 @@ pub struct Op {
 
 /// All ops that there are.
 pub struct Registry {
-    rows: FxHashMap<String, (Signature, Op)>,
+    rows: FxHashMap<&'static str, Row>,
     elementwise: fn(&str) -> Option<Elementwise>,
     joined: Join,
     deprecated: fn(&str) -> Option<(i32, &'static str)>,
+}
+
+/// An op, and its signature once somebody asked for it: a job uses a few of a thousand.
+struct Row {
+    op: Op,
+    signature: OnceLock<Option<Box<Signature>>>,
+}
+
+impl Row {
+    fn signature(&self) -> Option<&Signature> {
+        self.signature.get_or_init(|| Signature::parse(self.op.def).ok().map(Box::new)).as_deref()
+    }
 }
 
 /// One node that does what two do: the first, and the second to its result.
 pub type Join = fn(&NodeDef, &NodeDef) -> Option<NodeDef>;
 
 impl Registry {
-    /// Reads tables of ops; a row that cannot be read, or comes twice, is an error.
+    /// Reads tables of ops; an op that comes twice is an error. A row that cannot be read is an op that there is not:
+    /// `check` says which.
     pub fn new(tables: &[&[Op]]) -> Result<Registry> {
         let mut rows = FxHashMap::default();
+        rows.reserve(tables.iter().map(|table| table.len()).sum());
         for op in tables.iter().copied().flatten() {
-            let signature = Signature::parse(op.def)?;
-            let name = signature.name.clone();
-            if rows.insert(name.clone(), (signature, *op)).is_some() {
+            let name = op.def.split('(').next().unwrap_or_default().trim();
+            if rows.insert(name, Row { op: *op, signature: OnceLock::new() }).is_some() {
                 return Err(internal!("op {name} has two rows"));
             }
         }
         Ok(Registry { rows, elementwise: |_| None, joined: |_, _| None, deprecated: |_| None })
+    }
+
+    /// Reads all rows; an error names the one that cannot be read.
+    pub fn check(&self) -> Result<()> {
+        self.rows.values().try_for_each(|row| Signature::parse(row.op.def).map(drop))
     }
 
     /// The same ops; `elementwise` says what an op does to every 32-bit float, if that is all it does.
@@ -67,12 +86,12 @@ impl Registry {
 
     /// The row of an op.
     pub fn op(&self, name: &str) -> Option<&Op> {
-        self.rows.get(name).map(|(_, op)| op)
+        self.rows.get(name).map(|row| &row.op)
     }
 
     /// The names of all ops.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.rows.keys().map(String::as_str)
+        self.rows.keys().copied()
     }
 
     /// The kernel of a node.
@@ -89,7 +108,7 @@ impl Registry {
 
 impl Signatures for Registry {
     fn signature(&self, op: &str) -> Option<&Signature> {
-        self.rows.get(op).map(|(signature, _)| signature)
+        self.rows.get(op)?.signature()
     }
 
     fn deprecated(&self, op: &str) -> Option<(i32, &'static str)> {

@@ -35,7 +35,7 @@ pub fn registry() -> Arc<Registry> {
         .get_or_init(|| {
             Arc::new(
                 Registry::new(&tables())
-                    .expect("every row can be read")
+                    .expect("no op has two rows")
                     .with_elementwise(fusible::elementwise)
                     .with_joined(fusible::joined)
                     .with_deprecated(deprecated::deprecated),

@@ -250,8 +250,8 @@ impl Drop for Block {
 }
 
 /// Blocks from this size on are whole pages of their own, large ones where the machine has them: the first touch of
-/// 256 MB is 128 faults then, not 65,536.
-const MAPPED: usize = 4 << 20;
+/// 256 MB is 128 faults then, not 65,536. The allocator would keep what it gives to one thread from the others.
+const MAPPED: usize = 512 << 10;
 
 /// Fresh pages, all zero.
 fn map(size: usize) -> Option<NonNull<u8>> {
@@ -264,7 +264,7 @@ fn map(size: usize) -> Option<NonNull<u8>> {
     NonNull::new(start.cast())
 }
 
-/// Freed blocks kept for the next result of their size, since fresh pages cost as much as the kernel
+/// Freed blocks kept for the next result of about their size, since fresh pages cost as much as the kernel
 /// that fills them. Their bytes are initialised (old values), so handing them out as scratch is sound.
 static RECYCLED: Mutex<Recycled> = Mutex::new(Recycled::new());
 
@@ -274,6 +274,10 @@ const RECYCLE_FROM: usize = 32 << 10;
 const RECYCLE_BYTES: usize = 64 << 20;
 /// At most so many blocks are kept: the list is searched.
 const RECYCLE_BLOCKS: usize = 64;
+/// A block may be longer than what it is used for by a quarter, but not by more than this: it may be used for long.
+const RECYCLE_SLACK: usize = 2 << 20;
+/// Blocks from this size on are hardly longer than what they are made for.
+const EXACT: usize = 8 << 20;
 /// Blocks that nobody wanted for so long make room when fresh memory is needed.
 const RECYCLE_IDLE: Duration = Duration::from_millis(100);
 /// Blocks that nobody wanted for so long make room for as much as is needed.
@@ -297,9 +301,12 @@ impl Recycled {
             return None;
         }
         let size = size_class(len);
-        let found = self.blocks.iter().rposition(|(_, block)| block.layout.size() == size)?;
-        self.bytes -= size;
-        Some(self.blocks.remove(found).1)
+        let fits = |block: &Block| (size..=size + (size / 4).min(RECYCLE_SLACK)).contains(&block.layout.size());
+        let fitting = self.blocks.iter().enumerate().rev().filter(|(_, (_, block))| fits(block));
+        let (found, _) = fitting.min_by_key(|(_, (_, block))| block.layout.size())?;
+        let (_, block) = self.blocks.remove(found);
+        self.bytes -= block.layout.size();
+        Some(block)
     }
 
     /// The blocks that were kept in vain, when so many fresh bytes are needed.
@@ -333,12 +340,14 @@ impl Recycled {
     }
 }
 
-/// Sizes are rounded up to eighths of a power of two, so that results of about equal size share blocks.
+/// Sizes are rounded up to eighths of a power of two, so that results of about equal size share blocks. Large ones are
+/// not: the machine would give a large page for the rest, whoever uses it.
 fn size_class(len: usize) -> usize {
-    if len < RECYCLE_FROM {
-        return len;
-    }
-    let step = (len.next_power_of_two() / 16).max(ALIGN);
+    let step = match len {
+        _ if len < RECYCLE_FROM => return len,
+        _ if len < EXACT => (len.next_power_of_two() / 16).max(ALIGN),
+        _ => RECYCLE_FROM,
+    };
     len.checked_next_multiple_of(step).unwrap_or(len)
 }
 

@@ -19,5 +19,7 @@ mod work;
 
 #[test]
 fn every_row_can_be_read() {
-    assert!(crate::registry().names().count() > 0);
+    let registry = crate::registry();
+    assert!(registry.names().count() > 0);
+    registry.check().expect("every row");
 }

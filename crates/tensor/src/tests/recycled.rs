@@ -1,4 +1,4 @@
-//! Blocks that are kept for the next result of their size.
+//! Blocks that are kept for the next result of about their size.
 
 use crate::buffer::{Block, Recycled};
 use std::time::{Duration, Instant};
@@ -15,6 +15,18 @@ fn a_block_serves_again_for_its_size() {
     assert!(kept.take(1 << 20).is_none());
     kept.take(100 << 10).expect("the block").free();
     assert!(kept.take(100 << 10).is_none(), "once");
+}
+
+#[test]
+fn a_block_serves_for_what_is_a_little_shorter() {
+    let (mut kept, now) = (Recycled::new(), Instant::now());
+    [120 << 10, 112 << 10, 60 << 20].into_iter().for_each(|len| keep(&mut kept, len, now));
+    assert!(kept.take(80 << 10).is_none() && kept.take(128 << 10).is_none() && kept.take(50 << 20).is_none());
+    kept.take(100 << 10).expect("the shorter of two").free();
+    assert!(kept.take(112 << 10).is_some_and(|block| kept.put(block, now).is_none()), "the other is longer");
+    let left = kept.take_idle(now + Duration::from_secs(2), 0);
+    assert_eq!(left.len(), 2);
+    left.into_iter().for_each(Block::free);
 }
 
 #[test]
