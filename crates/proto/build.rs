@@ -12,6 +12,10 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     let mut config = tonic_prost_build::Config::new();
     // An `Any` names its message the way TensorFlow does.
     config.enable_type_names().type_name_domain(["."], "type.googleapis.com");
+    // Most attributes are a type or a number: they need no room for a tensor or eight lists.
+    for kind in ["tensor", "list", "func"] {
+        config.boxed(format!(".tensorflow.AttrValue.value.{kind}"));
+    }
     let mut definitions = protox::compile(definitions()?, [FOLDER])?;
     // For the text format, which needs the names of fields.
     definitions.file.iter_mut().for_each(|file| file.source_code_info = None);

@@ -59,7 +59,7 @@ pub(crate) fn value(def: &AttrDef, text: &str) -> Result<AttrValue> {
             _ => return Err(invalid!("{text} is a list of no known kind")),
         }
     }
-    Ok(AttrValue::List(list))
+    Ok(list.into())
 }
 
 fn single(kind: AttrKind, text: &str) -> Result<AttrValue> {

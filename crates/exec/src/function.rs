@@ -2,7 +2,7 @@
 
 use crate::{Devices, Kernels, Program, RunOptions, compile, run};
 use graph::{
-    Arg, ArgType, AttrList, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
+    Arg, ArgType, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
     Signatures,
 };
 use op::{Callable, Ctx, Done, Functions, Inputs, Kernel, Outputs, Setup, Value, later};
@@ -338,8 +338,8 @@ fn substitute(value: &mut AttrValue, attrs: &BTreeMap<String, AttrValue>) {
             inner.attrs.values_mut().for_each(|value| substitute(value, attrs));
             *value = AttrValue::Func(Arc::new(inner));
         }
-        AttrValue::List(AttrList { funcs, .. }) => {
-            for function in funcs.iter_mut().filter(|function| !function.attrs.is_empty()) {
+        AttrValue::List(list) => {
+            for function in list.funcs.iter_mut().filter(|function| !function.attrs.is_empty()) {
                 let mut inner = (**function).clone();
                 inner.attrs.values_mut().for_each(|value| substitute(value, attrs));
                 *function = Arc::new(inner);

@@ -19,7 +19,7 @@ pub enum AttrValue {
     Type(DType),
     Shape(PartialShape),
     Tensor(TensorAttr),
-    List(AttrList),
+    List(Box<AttrList>),
     Func(Arc<Function>),
     /// Stands for an attribute of the function the node is in.
     Placeholder(String),
@@ -136,10 +136,11 @@ from! {
     &PartialShape => |v| AttrValue::Shape(v.clone());
     Tensor => |v| AttrValue::Tensor(v.into());
     Function => |v| AttrValue::Func(Arc::new(v));
-    Vec<i64> => |v| AttrValue::List(AttrList { ints: v, ..AttrList::default() });
-    &[i64] => |v| AttrValue::List(AttrList { ints: v.to_vec(), ..AttrList::default() });
-    Vec<f32> => |v| AttrValue::List(AttrList { floats: v, ..AttrList::default() });
-    Vec<DType> => |v| AttrValue::List(AttrList { types: v, ..AttrList::default() });
-    Vec<PartialShape> => |v| AttrValue::List(AttrList { shapes: v, ..AttrList::default() });
-    Vec<Bytes> => |v| AttrValue::List(AttrList { strings: v, ..AttrList::default() });
+    AttrList => |v| AttrValue::List(Box::new(v));
+    Vec<i64> => |v| AttrValue::from(AttrList { ints: v, ..AttrList::default() });
+    &[i64] => |v| AttrValue::from(AttrList { ints: v.to_vec(), ..AttrList::default() });
+    Vec<f32> => |v| AttrValue::from(AttrList { floats: v, ..AttrList::default() });
+    Vec<DType> => |v| AttrValue::from(AttrList { types: v, ..AttrList::default() });
+    Vec<PartialShape> => |v| AttrValue::from(AttrList { shapes: v, ..AttrList::default() });
+    Vec<Bytes> => |v| AttrValue::from(AttrList { strings: v, ..AttrList::default() });
 }

@@ -119,7 +119,7 @@ fn beside(groups: &AttrValue, prefix: &str) -> AttrValue {
         Some(name) => format!("loc:@{prefix}{name}").into(),
         None => group.clone(),
     };
-    AttrValue::List(AttrList { strings: groups.strings.iter().map(prefixed).collect(), ..groups.clone() })
+    AttrValue::from(AttrList { strings: groups.strings.iter().map(prefixed).collect(), ..(**groups).clone() })
 }
 
 /// Whether an edge closes a loop: what comes round goes in again.

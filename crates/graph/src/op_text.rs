@@ -172,7 +172,7 @@ fn value_of(kind: AttrKind, list: bool, text: &str) -> Option<AttrValue> {
         AttrKind::Shape => values.shapes = items(inner).into_iter().map(shape_of).collect::<Option<_>>()?,
         AttrKind::Tensor | AttrKind::Func => inner.trim().is_empty().then_some(())?,
     }
-    Some(AttrValue::List(values))
+    Some(values.into())
 }
 
 fn shape_of(text: &str) -> Option<PartialShape> {

@@ -119,10 +119,10 @@ fn decode_attr_at(message: pb::AttrValue, depth: usize) -> Result<AttrValue> {
         Some(Value::B(b)) => AttrValue::Bool(b),
         Some(Value::Type(dtype)) => AttrValue::Type(DType::from_number(dtype)),
         Some(Value::Shape(shape)) => AttrValue::Shape(decode_partial_shape(Some(&shape))),
-        Some(Value::Tensor(tensor)) => AttrValue::Tensor(tensor::wire::EncodedTensor::from(tensor).into()),
+        Some(Value::Tensor(tensor)) => AttrValue::Tensor(tensor::wire::EncodedTensor::from(*tensor).into()),
         Some(Value::Placeholder(name)) => AttrValue::Placeholder(name),
-        Some(Value::Func(func)) => AttrValue::Func(decode_function_name(func, depth)?),
-        Some(Value::List(list)) => AttrValue::List(decode_list(list, depth)?),
+        Some(Value::Func(func)) => AttrValue::Func(decode_function_name(*func, depth)?),
+        Some(Value::List(list)) => decode_list(*list, depth)?.into(),
     })
 }
 
@@ -156,10 +156,10 @@ pub fn encode_attr(value: &AttrValue) -> pb::AttrValue {
         AttrValue::Bool(b) => Some(Value::B(*b)),
         AttrValue::Type(dtype) => Some(Value::Type(dtype.number())),
         AttrValue::Shape(shape) => Some(Value::Shape(encode_partial_shape(shape))),
-        AttrValue::Tensor(tensor) => Some(Value::Tensor(tensor.encoded().message().clone())),
+        AttrValue::Tensor(tensor) => Some(Value::Tensor(Box::new(tensor.encoded().message().clone()))),
         AttrValue::Placeholder(name) => Some(Value::Placeholder(name.clone())),
-        AttrValue::Func(func) => Some(Value::Func(encode_function_name(func))),
-        AttrValue::List(list) => Some(Value::List(encode_list(list))),
+        AttrValue::Func(func) => Some(Value::Func(Box::new(encode_function_name(func)))),
+        AttrValue::List(list) => Some(Value::List(Box::new(encode_list(list)))),
     };
     pb::AttrValue { value }
 }

@@ -77,7 +77,7 @@ fn with_bias(product: &NodeDef, bias: &NodeDef) -> NodeDef {
     attrs.insert("num_args".to_string(), AttrValue::Int(1));
     attrs.insert("fused_ops".to_string(), names(&["BiasAdd".into()]));
     if product.op == "Conv2D" {
-        attrs.insert("TArgs".to_string(), AttrValue::List(AttrList { types: vec![DType::F32], ..AttrList::default() }));
+        attrs.insert("TArgs".to_string(), AttrValue::from(AttrList { types: vec![DType::F32], ..AttrList::default() }));
     }
     NodeDef { op: format!("_Fused{}", product.op), attrs, ..bias.clone() }
 }
@@ -94,5 +94,5 @@ fn with_activation(product: &NodeDef, activation: &NodeDef) -> Option<NodeDef> {
 }
 
 fn names(ops: &[Bytes]) -> AttrValue {
-    AttrValue::List(AttrList { strings: ops.to_vec(), ..AttrList::default() })
+    AttrValue::from(AttrList { strings: ops.to_vec(), ..AttrList::default() })
 }

@@ -216,7 +216,7 @@ fn described(graph: &Graph) -> Result<GraphDef> {
         described.device = place_of(&node);
         let shapes: Vec<_> = node.outputs().iter().map(|output| output.shape()).collect();
         if !shapes.is_empty() {
-            let list = AttrValue::List(AttrList { shapes, ..AttrList::default() });
+            let list = AttrValue::from(AttrList { shapes, ..AttrList::default() });
             described.attrs.insert("_output_shapes".to_string(), list);
         }
     }

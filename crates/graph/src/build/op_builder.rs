@@ -141,7 +141,7 @@ impl OpBuilder {
             match &arg.ty {
                 ArgType::List(attr) => {
                     let types = types.iter().map(|dtype| dtype.base()).collect();
-                    let list = AttrValue::List(AttrList { types, ..AttrList::default() });
+                    let list = AttrValue::from(AttrList { types, ..AttrList::default() });
                     self.attrs.entry(attr.clone()).or_insert(list);
                 }
                 ArgType::Attr(attr) => {
@@ -176,7 +176,7 @@ impl OpBuilder {
         let mut attrs = self.attrs.clone();
         if !self.scope.inner().colocate.is_empty() && !attrs.contains_key("_class") {
             let groups = self.scope.inner().colocate.iter().map(|name| format!("loc:@{name}").into()).collect();
-            attrs.insert("_class".to_string(), AttrValue::List(AttrList { strings: groups, ..AttrList::default() }));
+            attrs.insert("_class".to_string(), AttrValue::from(AttrList { strings: groups, ..AttrList::default() }));
         }
         let mut def = NodeDef { name, op: self.op.clone(), inputs, device: String::new(), attrs, extra: None };
         def.device = self.device_of(&def)?;

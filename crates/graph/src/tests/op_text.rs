@@ -46,7 +46,7 @@ fn attributes_are_read() {
     assert_eq!(attr("x: string = \"a;b, \\\"c\\\"\"").default, Some("a;b, \"c\"".into()));
     assert_eq!(attr("x: shape = [2, -1]").default, Some(PartialShape::new(&[2, -1]).into()));
     assert_eq!(attr("x: shape = ?").default, Some(PartialShape::unknown().into()));
-    assert_eq!(attr("x: list(shape) = []").default, Some(AttrValue::List(AttrList::default())));
+    assert_eq!(attr("x: list(shape) = []").default, Some(AttrValue::from(AttrList::default())));
     assert_eq!(attr("x: list(string) = [\"a\", \"b\"]").default, Some(strings(&["a", "b"]).into()));
     let choice = attr("x: {\"SAME\", \"VALID\"} = \"SAME\"");
     assert_eq!((choice.kind, choice.allowed), (AttrKind::String, Some(strings(&["SAME", "VALID"]).into())));

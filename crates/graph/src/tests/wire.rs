@@ -65,7 +65,7 @@ fn attributes_do_not_nest_without_end() {
     let mut value = pb::AttrValue::default();
     for _ in 0..45 {
         let func = pb::NameAttrList { name: "f".into(), attr: [("a".to_string(), value)].into() };
-        value = pb::AttrValue { value: Some(pb::attr_value::Value::Func(func)) };
+        value = pb::AttrValue { value: Some(pb::attr_value::Value::Func(Box::new(func))) };
     }
     assert!(crate::wire::decode_attr(value).unwrap_err().message.contains("nest deeper"));
 }

@@ -133,5 +133,5 @@ impl Queue {
 }
 
 fn shape_list(shapes: &[PartialShape]) -> AttrValue {
-    AttrValue::List(AttrList { shapes: shapes.to_vec(), ..AttrList::default() })
+    AttrValue::from(AttrList { shapes: shapes.to_vec(), ..AttrList::default() })
 }

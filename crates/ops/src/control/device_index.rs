@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 /// The place of the device's kind, as `CPU`, among `kinds`; their number if it is none of them.
 pub fn device_index(scope: &Scope, kinds: &[&str]) -> Output {
     let strings = kinds.iter().map(|kind| kind.as_bytes().to_vec().into()).collect();
-    let kinds = AttrValue::List(AttrList { strings, ..AttrList::default() });
+    let kinds = AttrValue::from(AttrList { strings, ..AttrList::default() });
     scope.op("DeviceIndex").attr("device_names", kinds).output()
 }
 

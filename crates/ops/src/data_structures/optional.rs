@@ -62,8 +62,8 @@ pub fn optional_has_value(optional: &Output) -> Output {
 /// What an optional holds: tensors of these types, and of shapes as far as they are known.
 pub fn optional_get_value(optional: &Output, components: &[(DType, PartialShape)]) -> Vec<Output> {
     let (types, shapes) = components.iter().cloned().unzip();
-    let shapes = AttrValue::List(AttrList { shapes, ..AttrList::default() });
-    let types = AttrValue::List(AttrList { types, ..AttrList::default() });
+    let shapes = AttrValue::from(AttrList { shapes, ..AttrList::default() });
+    let types = AttrValue::from(AttrList { types, ..AttrList::default() });
     let builder = optional.scope().op("OptionalGetValue").input(optional);
     builder.attr("output_types", types).attr("output_shapes", shapes).node().outputs()
 }

@@ -119,11 +119,11 @@ pub fn priority_queue(scope: &Scope, name: &str, capacity: i64, types: &[DType],
 }
 
 pub(crate) fn type_list(types: &[DType]) -> AttrValue {
-    AttrValue::List(AttrList { types: types.to_vec(), ..AttrList::default() })
+    AttrValue::from(AttrList { types: types.to_vec(), ..AttrList::default() })
 }
 
 fn shape_list(shapes: &[PartialShape]) -> AttrValue {
-    AttrValue::List(AttrList { shapes: shapes.to_vec(), ..AttrList::default() })
+    AttrValue::from(AttrList { shapes: shapes.to_vec(), ..AttrList::default() })
 }
 
 /// The shape of the handles of older graphs: a container and a name.

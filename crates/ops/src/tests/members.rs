@@ -26,7 +26,7 @@ impl Job {
         let accumulator = resource_conditional_accumulator(&root, "w:0/grad_accum", FLOAT, &shape);
         let shapes = AttrList { shapes: vec![PartialShape::scalar()], ..AttrList::default() };
         let tokens = root.op("FIFOQueueV2").attr("shared_name", "sync_token_q");
-        let tokens = tokens.attr("component_types", vec![DType::I64]).attr("shapes", AttrValue::List(shapes)).output();
+        let tokens = tokens.attr("component_types", vec![DType::I64]).attr("shapes", AttrValue::from(shapes)).output();
         Job { graph, session: Evaluation::new(), accumulator, tokens }
     }
 

@@ -66,7 +66,7 @@ fn keys_wait_for_all_their_tensors() {
 }
 
 fn barrier(g: &Graph) -> Output {
-    let shapes = AttrValue::List(AttrList { shapes: vec![PartialShape::scalar(); 2], ..AttrList::default() });
+    let shapes = AttrValue::from(AttrList { shapes: vec![PartialShape::scalar(); 2], ..AttrList::default() });
     g.root()
         .op("Barrier")
         .named("b")

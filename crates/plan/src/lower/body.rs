@@ -1,6 +1,6 @@
 //! The body of a function with its attributes put in, and what the names in it mean.
 
-use graph::{AttrList, AttrValue, Function, FunctionDef, NodeDef, Signature};
+use graph::{AttrValue, Function, FunctionDef, NodeDef, Signature};
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ fn substitute(value: &mut AttrValue, attrs: &BTreeMap<String, AttrValue>) {
             }
         }
         AttrValue::Func(function) => *function = inside(function),
-        AttrValue::List(AttrList { funcs, .. }) => funcs.iter_mut().for_each(|function| *function = inside(function)),
+        AttrValue::List(list) => list.funcs.iter_mut().for_each(|function| *function = inside(function)),
         _ => {}
     }
 }

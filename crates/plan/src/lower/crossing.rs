@@ -1,7 +1,7 @@
 //! Whether a functional op has work or resources on another task than its own.
 
 use super::{Kind, Lowering, OWN_CALL, is_true, kind, split_inputs};
-use graph::{AttrList, AttrValue, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
+use graph::{AttrValue, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
 use rustc_hash::FxHashSet;
 use tensor::DType;
 
@@ -26,10 +26,10 @@ impl Lowering<'_> {
         if !node.device.is_empty() || hops == 0 {
             return DeviceSpec::parse(&node.device).ok();
         }
-        let Some(AttrValue::List(AttrList { strings, .. })) = node.attrs.get("_class") else {
+        let Some(AttrValue::List(list)) = node.attrs.get("_class") else {
             return Some(DeviceSpec::default());
         };
-        let names = strings.iter().filter_map(|class| class.strip_prefix(b"loc:@"));
+        let names = list.strings.iter().filter_map(|class| class.strip_prefix(b"loc:@"));
         let mut others = names.filter_map(|name| self.source(std::str::from_utf8(name).ok()?));
         match others.find(|other| other.name != node.name) {
             Some(other) => self.asked(other, hops - 1),

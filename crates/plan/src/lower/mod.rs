@@ -237,7 +237,7 @@ fn function_attr(node: &NodeDef, attr: &str) -> Result<Arc<Function>> {
 
 /// `_class`, which puts a node on the device of another.
 fn beside(name: &str) -> AttrValue {
-    AttrValue::List(AttrList { strings: vec![format!("loc:@{name}").into()], ..AttrList::default() })
+    AttrValue::from(AttrList { strings: vec![format!("loc:@{name}").into()], ..AttrList::default() })
 }
 
 /// A call made here, of a function whose body is put in its place later.

@@ -134,7 +134,7 @@ fn attr(signature: Option<&Signature>, key: &str, text: &str) -> AttrValue {
     let Some(def) = signature.and_then(|signature| signature.attr(key)) else {
         return match text {
             "true" => true.into(),
-            _ => AttrValue::List(AttrList {
+            _ => AttrValue::from(AttrList {
                 strings: text.split(',').map(|s| s.to_string().into()).collect(),
                 ..AttrList::default()
             }),
@@ -146,7 +146,7 @@ fn attr(signature: Option<&Signature>, key: &str, text: &str) -> AttrValue {
     match (def.kind, def.list) {
         (AttrKind::Type, true) => AttrValue::from(items.map(dtype).collect::<Vec<_>>()),
         (AttrKind::Func, true) => {
-            AttrValue::List(AttrList { funcs: items.map(called).collect(), ..AttrList::default() })
+            AttrValue::from(AttrList { funcs: items.map(called).collect(), ..AttrList::default() })
         }
         (AttrKind::Type, false) => dtype(text).into(),
         (AttrKind::Func, false) => AttrValue::Func(called(text)),

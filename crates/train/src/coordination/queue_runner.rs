@@ -139,7 +139,7 @@ pub(crate) fn to_record(def: QueueRunnerDef) -> AttrValue {
     let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
     let names = def.enqueue_ops.into_iter().map(Into::into).collect();
     attrs.insert("queue_name".to_string(), def.queue.into());
-    attrs.insert("enqueue_op_name".to_string(), AttrValue::List(AttrList { strings: names, ..Default::default() }));
+    attrs.insert("enqueue_op_name".to_string(), AttrValue::from(AttrList { strings: names, ..Default::default() }));
     attrs.insert("close_op_name".to_string(), def.close_op.into());
     attrs.insert("cancel_op_name".to_string(), def.cancel_op.into());
     let codes: Vec<i64> = def.closed.iter().map(|&code| code.into()).collect();
@@ -169,7 +169,7 @@ pub(crate) fn from_record(record: &AttrValue) -> Option<QueueRunnerDef> {
         _ => None,
     };
     let list = |name: &str| match record.attrs.get(name) {
-        Some(AttrValue::List(list)) => list.clone(),
+        Some(AttrValue::List(list)) => (**list).clone(),
         _ => AttrList::default(),
     };
     let names = list("enqueue_op_name").strings;

@@ -180,5 +180,5 @@ fn unique(scope: &Scope, op: &str) -> String {
 
 fn beside_attr(node: &Node) -> AttrValue {
     let strings = vec![format!("loc:@{}", node.name()).into()];
-    AttrValue::List(AttrList { strings, ..AttrList::default() })
+    AttrValue::from(AttrList { strings, ..AttrList::default() })
 }
