@@ -10,6 +10,8 @@ use bytes::Bytes;
 use rustix::mm::{Advice, madvise};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -191,7 +193,9 @@ unsafe impl Sync for Block {}
 
 impl Block {
     pub(crate) fn new(len: usize, clear: bool) -> Option<Block> {
-        if let Some(mut block) = RECYCLED.lock().ok().and_then(|mut blocks| blocks.take(len)) {
+        if len >= RECYCLE_FROM
+            && let Some(mut block) = RECYCLED.lock().ok().and_then(|mut blocks| blocks.take(len))
+        {
             block.len = len;
             if clear {
                 block.bytes_mut().fill(0);
@@ -239,13 +243,14 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         let twin = Block { start: self.start, layout: self.layout, len: self.len };
+        if self.layout.size() < RECYCLE_FROM {
+            return twin.free();
+        }
         let spare = match RECYCLED.lock() {
             Ok(mut blocks) => blocks.put(twin, Instant::now()),
-            Err(_) => Some(twin),
+            Err(_) => vec![twin],
         };
-        if let Some(block) = spare {
-            block.free();
-        }
+        spare.into_iter().for_each(Block::free);
     }
 }
 
@@ -270,10 +275,10 @@ static RECYCLED: Mutex<Recycled> = Mutex::new(Recycled::new());
 
 /// Blocks below this size are the allocator's business.
 const RECYCLE_FROM: usize = 32 << 10;
-/// At most so much memory is kept.
-const RECYCLE_BYTES: usize = 64 << 20;
-/// At most so many blocks are kept: the list is searched.
-const RECYCLE_BLOCKS: usize = 64;
+/// At most so much memory is kept in blocks below `EXACT`: the results of a step, all of them alive at once.
+const RECYCLE_SMALL: usize = 512 << 20;
+/// At most so much is kept in longer ones, which are few.
+const RECYCLE_LARGE: usize = 64 << 20;
 /// A block may be longer than what it is used for by a quarter, but not by more than this: it may be used for long.
 const RECYCLE_SLACK: usize = 2 << 20;
 /// Blocks from this size on are hardly longer than what they are made for.
@@ -286,57 +291,84 @@ const RECYCLE_RECENT: Duration = Duration::from_millis(10);
 const LARGE: usize = 256 << 20;
 
 pub(crate) struct Recycled {
-    /// Each with the time of its return, the oldest first.
-    blocks: Vec<(Instant, Block)>,
-    bytes: usize,
+    /// By size; each with the time of its return, the oldest first.
+    blocks: BTreeMap<usize, VecDeque<(Instant, Block)>>,
+    small: usize,
+    large: usize,
 }
 
 impl Recycled {
     pub(crate) const fn new() -> Recycled {
-        Recycled { blocks: Vec::new(), bytes: 0 }
+        Recycled { blocks: BTreeMap::new(), small: 0, large: 0 }
     }
 
+    /// The shortest block that fits, of those the one that came last: it may still be in the cache.
     pub(crate) fn take(&mut self, len: usize) -> Option<Block> {
-        if len < RECYCLE_FROM {
+        if len < RECYCLE_FROM || self.blocks.is_empty() {
             return None;
         }
         let size = size_class(len);
-        let fits = |block: &Block| (size..=size + (size / 4).min(RECYCLE_SLACK)).contains(&block.layout.size());
-        let fitting = self.blocks.iter().enumerate().rev().filter(|(_, (_, block))| fits(block));
-        let (found, _) = fitting.min_by_key(|(_, (_, block))| block.layout.size())?;
-        let (_, block) = self.blocks.remove(found);
-        self.bytes -= block.layout.size();
-        Some(block)
+        let (&found, _) = self.blocks.range(size..=size.saturating_add((size / 4).min(RECYCLE_SLACK))).next()?;
+        self.remove(found, VecDeque::pop_back)
     }
 
     /// The blocks that were kept in vain, when so many fresh bytes are needed.
     pub(crate) fn take_idle(&mut self, now: Instant, needed: usize) -> Vec<Block> {
-        let mut bytes = 0;
-        let is_idle = |(since, block): &&(Instant, Block)| {
+        let (mut idle, mut bytes) = (Vec::new(), 0);
+        while let Some((since, size)) = self.oldest(0..=usize::MAX) {
             let limit = if bytes < needed { RECYCLE_RECENT } else { RECYCLE_IDLE };
-            bytes += block.layout.size();
-            now.saturating_duration_since(*since) > limit
-        };
-        let idle = self.blocks.iter().take_while(is_idle).count();
-        let idle: Vec<Block> = self.blocks.drain(..idle).map(|(_, block)| block).collect();
-        self.bytes -= idle.iter().map(|block| block.layout.size()).sum::<usize>();
+            if now.saturating_duration_since(since) <= limit {
+                break;
+            }
+            bytes += size;
+            idle.extend(self.remove(size, VecDeque::pop_front));
+        }
         idle
     }
 
-    /// Keeps the block, or gives it back when it should be freed.
-    pub(crate) fn put(&mut self, block: Block, now: Instant) -> Option<Block> {
+    /// Keeps the block; gives those that should be freed, and be it this one.
+    pub(crate) fn put(&mut self, block: Block, now: Instant) -> Vec<Block> {
         let size = block.layout.size();
-        if !(RECYCLE_FROM..=RECYCLE_BYTES).contains(&size) {
-            return Some(block);
+        if !(RECYCLE_FROM..=RECYCLE_LARGE).contains(&size) {
+            return vec![block];
         }
-        while self.bytes + size > RECYCLE_BYTES || self.blocks.len() == RECYCLE_BLOCKS {
-            let (_, oldest) = self.blocks.remove(0);
-            self.bytes -= oldest.layout.size();
-            oldest.free();
+        let mut spare = Vec::new();
+        let (kind, most) = match size < EXACT {
+            true => (0..=EXACT - 1, RECYCLE_SMALL),
+            false => (EXACT..=usize::MAX, RECYCLE_LARGE),
+        };
+        while *self.kept(size) + size > most
+            && let Some((_, oldest)) = self.oldest(kind.clone())
+        {
+            spare.extend(self.remove(oldest, VecDeque::pop_front));
         }
-        self.bytes += size;
-        self.blocks.push((now, block));
-        None
+        *self.kept(size) += size;
+        self.blocks.entry(size).or_default().push_back((now, block));
+        spare
+    }
+
+    /// How many bytes are kept in blocks of the kind of this one.
+    fn kept(&mut self, size: usize) -> &mut usize {
+        if size < EXACT { &mut self.small } else { &mut self.large }
+    }
+
+    /// When the oldest block of these sizes came, and its size.
+    fn oldest(&self, sizes: RangeInclusive<usize>) -> Option<(Instant, usize)> {
+        self.blocks.range(sizes).filter_map(|(&size, blocks)| Some((blocks.front()?.0, size))).min()
+    }
+
+    fn remove(
+        &mut self,
+        size: usize,
+        pop: fn(&mut VecDeque<(Instant, Block)>) -> Option<(Instant, Block)>,
+    ) -> Option<Block> {
+        let blocks = self.blocks.get_mut(&size)?;
+        let (_, block) = pop(blocks)?;
+        if blocks.is_empty() {
+            self.blocks.remove(&size);
+        }
+        *self.kept(size) -= size;
+        Some(block)
     }
 }
 

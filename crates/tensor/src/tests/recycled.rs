@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 fn keep(kept: &mut Recycled, len: usize, now: Instant) {
     let block = Block::new(len, false).expect("room");
-    assert!(kept.put(block, now).is_none(), "{len} bytes are worth keeping");
+    assert!(kept.put(block, now).is_empty(), "{len} bytes are worth keeping");
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn a_block_serves_for_what_is_a_little_shorter() {
     [120 << 10, 112 << 10, 60 << 20].into_iter().for_each(|len| keep(&mut kept, len, now));
     assert!(kept.take(80 << 10).is_none() && kept.take(128 << 10).is_none() && kept.take(50 << 20).is_none());
     kept.take(100 << 10).expect("the shorter of two").free();
-    assert!(kept.take(112 << 10).is_some_and(|block| kept.put(block, now).is_none()), "the other is longer");
+    assert!(kept.take(112 << 10).is_some_and(|block| kept.put(block, now).is_empty()), "the other is longer");
     let left = kept.take_idle(now + Duration::from_secs(2), 0);
     assert_eq!(left.len(), 2);
     left.into_iter().for_each(Block::free);
@@ -49,4 +49,18 @@ fn what_was_wanted_a_moment_ago_makes_room_for_what_is_needed() {
     assert_eq!(idle.len(), 2);
     idle.into_iter().for_each(Block::free);
     kept.take(1 << 20).expect("the third").free();
+}
+
+#[test]
+fn all_results_of_a_step_are_kept_but_only_a_few_large_ones() {
+    let (mut kept, now) = (Recycled::new(), Instant::now());
+    let mut put =
+        |len: usize| kept.put(Block::new(len, false).expect("room"), now).into_iter().map(Block::free).count();
+    assert_eq!((0..500).map(|_| put(1 << 20)).sum::<usize>(), 0, "500 MB");
+    assert_eq!((0..20).map(|_| put(1 << 20)).sum::<usize>(), 8, "all beyond 512 MB");
+    assert_eq!((0..5).map(|_| put(20 << 20)).sum::<usize>(), 2, "all beyond 64 MB");
+    assert_eq!(put(65 << 20), 1, "too large to be kept");
+    let left = kept.take_idle(now + Duration::from_secs(1), 0);
+    assert_eq!(left.len(), 512 + 3);
+    left.into_iter().for_each(Block::free);
 }
