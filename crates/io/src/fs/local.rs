@@ -137,6 +137,12 @@ impl LocalWriter {
     }
 }
 
+impl Drop for LocalWriter {
+    fn drop(&mut self) {
+        self.end_sync(); // its thread has no other owner
+    }
+}
+
 impl WritableFile for LocalWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         named(&self.name, self.file.write_all(bytes))

@@ -165,7 +165,7 @@ fn large_files_are_whole_though_they_go_to_the_disk_while_they_are_written() {
 }
 
 #[test]
-fn a_sync_that_fails_beside_the_writing_is_not_forgotten() {
+fn a_sync_may_begin_before_the_end_and_fail_at_it() {
     let (systems, folder) = (FileSystems::local(), Folder::new());
     let mut file = systems.create("/dev/null").unwrap(); // takes bytes and cannot be synced
     file.begin_sync();
