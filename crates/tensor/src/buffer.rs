@@ -56,6 +56,13 @@ impl Buffer {
         Buffer::with(len, false)
     }
 
+    /// Gives memory of former tensors back to the system that has been kept for new ones for so long in vain. New
+    /// tensors do so on their way; a program that may make none for hours calls this now and then.
+    pub fn give_back(unused_for: Duration) {
+        let unused = RECYCLED.lock().map(|mut blocks| blocks.take_unused(Instant::now(), unused_for));
+        unused.unwrap_or_default().into_iter().for_each(Block::free);
+    }
+
     fn with(len: usize, clear: bool) -> Option<Buffer> {
         if len <= INLINE {
             return Some(Buffer(Repr::Inline { bytes: Inline([0; INLINE]), len: len as u8 }));
@@ -324,6 +331,17 @@ impl Recycled {
             idle.extend(self.remove(size, VecDeque::pop_front));
         }
         idle
+    }
+
+    /// The blocks that came back longer ago than this.
+    pub(crate) fn take_unused(&mut self, now: Instant, unused_for: Duration) -> Vec<Block> {
+        let mut unused = Vec::new();
+        while let Some((since, size)) = self.oldest(0..=usize::MAX)
+            && now.saturating_duration_since(since) > unused_for
+        {
+            unused.extend(self.remove(size, VecDeque::pop_front));
+        }
+        unused
     }
 
     /// Keeps the block; gives those that should be freed, and be it this one.

@@ -157,6 +157,23 @@ fn a_pull_ends_with_its_link_and_its_step() {
     assert_eq!(client.fetch("q"), Ok(7));
 }
 
+/// The transport ends the call when its time is up, and the caller would hear of that instead.
+#[test]
+fn a_step_is_given_up_a_moment_before_its_time_is_up() {
+    for (time, earliest) in [(30_000, 29_900), (200, 180), (10, 9)].map(|(a, b)| (ms(a), ms(b))) {
+        let (net, client) = three();
+        let options = crate::RunOptions { timeout: Some(time), ..crate::RunOptions::default() };
+        let step = RunStep { fetches: vec!["m:0".to_string()], options, ..RunStep::default() };
+        let error = net.run(client.master.run_step(&client.session, step)).expect_err("it waits for ever");
+        assert_eq!(error.code, Code::DeadlineExceeded);
+        assert!((earliest..time).contains(&net.now()), "{:?} of {time:?}", net.now());
+    }
+}
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
 #[test]
 fn a_lost_call_ends_the_step_after_a_while() {
     for method in ["run_graph", "recv_tensor"] {

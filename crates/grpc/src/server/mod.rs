@@ -11,13 +11,16 @@ use before::Before;
 use bulk::Steps;
 use cluster::{Master, WorkerClient};
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use proto::tensorflow::master_service_server::MasterServiceServer;
 use proto::tensorflow::worker_service_server::WorkerServiceServer;
 use recent::Recent;
 use status::{Result, unavailable};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tensor::Buffer;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
@@ -50,6 +53,11 @@ pub(crate) const SMALL_FRAME: u32 = 60 << 10;
 const CALLER_QUIET: Duration = Duration::from_secs(30);
 /// and without an answer in this time its calls are ended.
 const CALLER_LOST: Duration = Duration::from_secs(60);
+
+/// Memory of former tensors that no step took for so long goes back to the system,
+const UNUSED: Duration = Duration::from_secs(10);
+/// which is looked after this often.
+const TIDY: Duration = Duration::from_secs(5);
 
 /// How much may be under way: of one call, of all calls on a connection, and at once.
 #[derive(Clone, Copy)]
@@ -97,11 +105,20 @@ pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener) -> Resu
     });
     let done = tokio::spawn(async move {
         let shutdown = async { drop(stopped.await) };
-        if let Err(error) = services.serve_with_incoming_shutdown(incoming, shutdown).await {
+        let served = services.serve_with_incoming_shutdown(incoming, shutdown);
+        if let Either::Left((Err(error), _)) = select(pin!(served), pin!(tidy())).await {
             tracing::error!("the server on {local} failed: {error}");
         }
     });
     Ok(Serving { address: local, stop: Some(stop), done })
+}
+
+/// Gives back the memory of tensors that no step wants any more, for ever.
+async fn tidy() {
+    loop {
+        tokio::time::sleep(TIDY).await;
+        let _ = tokio::task::spawn_blocking(|| Buffer::give_back(UNUSED)).await;
+    }
 }
 
 /// A server of a worker's calls alone.

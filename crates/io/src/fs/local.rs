@@ -115,8 +115,8 @@ impl RandomAccessFile for LocalReader {
     }
 }
 
-struct LocalWriter {
-    file: BufWriter<File>,
+pub(crate) struct LocalWriter {
+    pub(crate) file: BufWriter<File>,
     name: String,
     syncing: Option<JoinHandle<io::Result<()>>>,
     /// What went wrong beside the writing. The system tells of it once.
@@ -124,7 +124,7 @@ struct LocalWriter {
 }
 
 impl LocalWriter {
-    fn new(file: File, name: &str) -> LocalWriter {
+    pub(crate) fn new(file: File, name: &str) -> LocalWriter {
         let file = BufWriter::with_capacity(BUFFER, file);
         LocalWriter { file, name: name.to_string(), syncing: None, failure: None }
     }

@@ -2,7 +2,7 @@
 
 mod error;
 mod glob;
-mod local;
+pub(crate) mod local;
 mod memory;
 pub mod path;
 mod registry;

@@ -2,8 +2,11 @@
 
 use super::Folder;
 use crate::FileSystems;
-use crate::fs::{matches, path};
+use crate::fs::local::LocalWriter;
+use crate::fs::{WritableFile, matches, path};
 use status::Code;
+use std::fs::File;
+use std::io::BufWriter;
 
 /// Runs a check on a folder of each file system.
 fn on_each(check: impl Fn(&FileSystems, &str)) {
@@ -176,4 +179,17 @@ fn a_sync_may_begin_before_the_end_and_fail_at_it() {
     file.append(b"x").unwrap();
     file.begin_sync();
     file.sync().unwrap();
+}
+
+/// The system tells of a failed write once: to the sync that was begun, not to the one at the end.
+#[test]
+fn what_failed_beside_the_writing_fails_every_later_sync() {
+    let folder = Folder::new();
+    let mut file = LocalWriter::new(File::create("/dev/null").unwrap(), "x"); // cannot be synced
+    file.begin_sync();
+    file.file = BufWriter::new(File::create(folder.join("good")).unwrap());
+    for _ in 0..2 {
+        let (code, message) = said(file.sync());
+        assert!(code == Code::InvalidArgument && message.starts_with("x; "), "{code:?} {message}");
+    }
 }

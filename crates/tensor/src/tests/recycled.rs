@@ -64,3 +64,17 @@ fn all_results_of_a_step_are_kept_but_only_a_few_large_ones() {
     assert_eq!(left.len(), 512 + 3);
     left.into_iter().for_each(Block::free);
 }
+
+#[test]
+fn what_nobody_wanted_for_long_is_given_back() {
+    let (mut kept, now) = (Recycled::new(), Instant::now());
+    let at = |seconds| now + Duration::from_secs(seconds);
+    keep(&mut kept, 100 << 10, at(0));
+    keep(&mut kept, 10 << 20, at(3));
+    keep(&mut kept, 1 << 20, at(8));
+    let unused = kept.take_unused(at(10), Duration::from_secs(5));
+    assert_eq!(unused.len(), 2);
+    unused.into_iter().for_each(Block::free);
+    kept.take(1 << 20).expect("it was used two seconds ago").free();
+    assert!(kept.take_unused(at(100), Duration::ZERO).is_empty());
+}
