@@ -15,6 +15,7 @@ mod pull;
 mod rendezvous;
 mod simplify;
 mod threads;
+mod unread;
 
 pub use compile::{Devices, compile, prepare};
 pub use executor::{Finish, RunOptions, run};

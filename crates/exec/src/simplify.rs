@@ -22,6 +22,7 @@ pub(crate) fn simplify(graph: &mut FlatGraph, kernels: &Kernels) {
         work.visit(id);
     }
     work.finish();
+    crate::unread::spare(graph, kernels);
     crate::join::join(graph, kernels);
 }
 
@@ -69,6 +70,7 @@ impl<'a> Simplify<'a> {
     fn order(&self) -> Vec<NodeId> {
         order(self.graph)
     }
+
     fn visit(&mut self, id: NodeId) {
         let replaced = &self.replaced;
         for edge in self.graph.nodes[id as usize].inputs.iter_mut() {
@@ -221,7 +223,7 @@ pub(crate) fn order(graph: &FlatGraph) -> Vec<NodeId> {
 }
 
 /// Ops that the executor gives meaning to, or whose value is not their inputs' alone.
-fn is_flow(op: &str) -> bool {
+pub(crate) fn is_flow(op: &str) -> bool {
     matches!(
         op,
         "Switch"

@@ -3,7 +3,7 @@
 mod toy;
 
 use status::Code;
-use toy::{run, traced, try_run};
+use toy::{run, traced, try_run, try_run_simplified};
 
 #[test]
 fn values_flow_along_edges() {
@@ -79,6 +79,35 @@ fn what_waits_for_a_trigger_lives_although_the_trigger_waits_for_the_dead() {
     let text = "x = Number 5; y = Number 1; p = Less x y; s = Switch x p; d = Identity s:1; \
         t = ControlTrigger ^d; g = Sum x y ^t; out = Out g";
     assert_eq!(run(text), 6);
+}
+
+#[test]
+fn what_nobody_reads_is_spared_but_what_it_waits_for_is_not() {
+    let said =
+        |text: &str| try_run_simplified(text).map_err(|error| error.message.lines().next().unwrap_or("").to_string());
+    let fails = |text: &str, with: &str| assert_eq!(said(text), Err(with.to_string()), "{text}");
+    assert_eq!(said("a = Number 1; f = Fail a; h = Fail f; g = Sum a a ^h; out = Out g"), Ok(2));
+    fails("a = Number 1; f = Fail a; h = Sum f f ^f; out = Out h", "told to fail");
+    fails("a = Number 1; f = Fail a; out = Out a", "told to fail"); // the step was asked to run it
+    fails("a = Number 1; s = Speak a; f = Fail s; g = Sum a a ^f; out = Out g", "I am here");
+    fails("a = Number 1; s = Speak a; f = Fail a ^s; g = Sum a a ^f; out = Out g", "I am here");
+}
+
+#[test]
+fn what_nobody_reads_is_dead_as_before() {
+    for unread in ["e = Sum s:1 s:1", "d = Sum s:1 s:1; e = Sum d d", "d = Sum x y ^i; i = Identity s:1; e = Sum d d"] {
+        let text = |more: i32| {
+            format!(
+                "x = Number 5; y = Number {more}; p = Less x y; s = Switch x p; {unread}; g = Sum x x ^e; out = Out g"
+            )
+        };
+        assert_eq!(try_run_simplified(&text(6)), Ok(10), "{unread}");
+        assert_eq!(
+            try_run_simplified(&text(1)).map_err(|error| error.message),
+            Err("the result is dead".to_string()),
+            "{unread}"
+        );
+    }
 }
 
 #[test]
