@@ -1,0 +1,140 @@
+"""Which calls a training step makes, as docs/parameter-update.md states them: counted on the wire, before every task."""
+import collections
+import contextlib
+import subprocess
+import threading
+import unittest
+from concurrent import futures
+
+import grpc
+import tensorflow as tf
+
+import serving
+
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+
+NO_LIMIT = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1), ("grpc.so_reuseport", 0)]
+STEPS = 10
+
+
+class Door(grpc.GenericRpcHandler):
+    """Stands before a task: counts the calls by name and passes them on as they are."""
+
+    def __init__(self):
+        self.counts, self.changed = collections.Counter(), threading.Condition()
+        self.server = grpc.server(futures.ThreadPoolExecutor(32), handlers=[self], options=NO_LIMIT)
+        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        self.channel = None
+
+    def open(self, address):
+        self.channel = grpc.insecure_channel(address, NO_LIMIT)
+        self.server.start()
+
+    def service(self, details):
+        call = self.channel.unary_unary(details.method)
+
+        def forward(request, context):
+            with self.changed:
+                self.counts[details.method.rsplit("/", 1)[1]] += 1
+                self.changed.notify_all()
+            try:
+                return call(request)
+            except grpc.RpcError as error:
+                context.abort(error.code(), error.details())
+        return grpc.unary_unary_rpc_method_handler(forward)
+
+    def close(self):
+        self.server.stop(None).wait()
+        self.channel.close()
+
+
+@contextlib.contextmanager
+def doors(size):
+    """A cluster of ours in which every call goes through the door of its task, {(job, task): Door}."""
+    ports, running = iter(serving.free_ports(sum(size.values()))), []
+    found = {(job, task): Door() for job, count in size.items() for task in range(count)}
+    real = {task: f"127.0.0.1:{next(ports)}" for task in found}
+    with contextlib.ExitStack() as stack:
+        for own, door in found.items():
+            # A task listens where the cluster says it is, and goes through the doors of the others.
+            where = {job: [real[job, task] if (job, task) == own else found[job, task].address for task in range(count)]
+                     for job, count in size.items()}
+            running.append(stack.enter_context(subprocess.Popen(
+                serving.command("flowgrid", where, *own), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)))
+            stack.callback(running[-1].kill)
+            door.open(real[own])
+            stack.callback(door.close)
+        for process in running:
+            serving.wait_ready(process)
+        yield found
+
+
+def layers(worker):
+    """The model of the page: 100 x 10 weights on the first ps and 10 x 1 on the second."""
+    with tf1.device(tf1.train.replica_device_setter(ps_tasks=2, worker_device=f"/job:worker/task:{worker}")):
+        with tf1.variable_scope("model", reuse=tf1.AUTO_REUSE, use_resource=True):
+            hidden = tf.tanh(tf.matmul(tf.ones([32, 100]), tf1.get_variable("hidden", [100, 10])))
+            return tf.reduce_mean(tf.square(tf.matmul(hidden, tf1.get_variable("output", [10, 1]))))
+
+
+def descend(loss):
+    """A step of gradient descent, and its loss. Python's optimizer would make its learning rate on the master, and send it."""
+    variables, updates = tf1.trainable_variables(), []
+    for variable, gradient in zip(variables, tf1.gradients(loss, variables, colocate_gradients_with_ops=True)):
+        with tf1.device(variable.device):
+            rate = tf.constant(0.1)
+            updates.append(tf.raw_ops.ResourceApplyGradientDescent(var=variable.handle, alpha=rate, delta=gradient))
+    with tf1.device("/job:worker/task:0"):
+        return tf.group(*updates), loss
+
+
+class CallsTest(unittest.TestCase):
+
+    def count(self, size, build, expected):
+        """Trains, and compares the calls of a step that each task gets with what the page says."""
+        with doors(size) as found, tf.Graph().as_default():
+            train = build()
+            with tf1.Session("grpc://" + found["worker", 0].address) as session:
+                session.run(tf1.global_variables_initializer())
+                session.run(train)  # registers its graphs
+                self.settle(found)
+                before = {task: collections.Counter(door.counts) for task, door in found.items()}
+                for _ in range(STEPS):
+                    session.run(train)
+                self.settle(found)
+            for task, door in found.items():
+                made = {call: (door.counts - before[task])[call] / STEPS
+                        for call in ("RunStep", "RunGraph", "RecvTensor", "CleanupGraph", "RegisterGraph")}
+                self.assertEqual({call: count for call, count in made.items() if count}, expected[task], task)
+
+    def settle(self, found):
+        """A client has its answer before all tasks have cleaned up."""
+        for task, door in found.items():
+            with door.changed:
+                self.assertTrue(door.changed.wait_for(
+                    lambda: door.counts["CleanupGraph"] == door.counts["RunGraph"], 30), (task, door.counts))
+
+    def test_between_graph(self):
+        self.count({"ps": 2, "worker": 1}, lambda: descend(layers(0)), {
+            ("worker", 0): {"RunStep": 1, "RecvTensor": 2},  # asked for the gradients
+            ("ps", 0): {"RunGraph": 1, "RecvTensor": 2, "CleanupGraph": 1},  # for the weights, and whether it is done
+            ("ps", 1): {"RunGraph": 1, "RecvTensor": 2, "CleanupGraph": 1},
+        })
+
+    def test_in_graph(self):
+        def build():
+            losses = [layers(worker) for worker in range(3)]
+            with tf1.device("/job:worker/task:0"):
+                return descend(losses[0] + losses[1] + losses[2])
+        self.count({"ps": 2, "worker": 3}, build, {
+            ("worker", 0): {"RunStep": 1, "RecvTensor": 4},  # two sums, and a scalar for each of the others
+            ("worker", 1): {"RunGraph": 1, "RecvTensor": 3, "CleanupGraph": 1},  # two gradients and a scalar
+            ("worker", 2): {"RunGraph": 1, "RecvTensor": 3, "CleanupGraph": 1},
+            ("ps", 0): {"RunGraph": 1, "RecvTensor": 4, "CleanupGraph": 1},  # weights for three, and whether it is done
+            ("ps", 1): {"RunGraph": 1, "RecvTensor": 4, "CleanupGraph": 1},
+        })
+
+
+if __name__ == "__main__":
+    unittest.main()
