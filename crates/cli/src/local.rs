@@ -35,8 +35,8 @@ pub fn run(args: Args) -> Result<()> {
     anyhow::ensure!(args.ps + args.workers > 0, "a cluster without tasks: use --ps and --workers");
     let mut processes =
         Processes::start(&[("ps", args.ps), ("worker", args.workers)], |task| args.task.for_task(task))?;
-    print(&processes);
     let stopped = stop::on_signal()?;
+    print(&processes);
     loop {
         if stopped.recv_timeout(LOOK).is_ok() {
             return Ok(());

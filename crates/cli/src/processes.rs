@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use session::{ClusterSpec, Task};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,8 @@ impl Processes {
             command.args(["server", "--stop-with-stdin", "--cluster", &processes.cluster.to_string()]);
             command.args(["--job", &task.job, "--task", &task.index.to_string()]).args(flags(&task));
             command.env_remove("TF_CONFIG").stdin(Stdio::piped()).stdout(Stdio::piped());
+            // A terminal sends Ctrl-C to the whole group: tasks would end before those who use them.
+            command.process_group(0);
             let child = command.spawn().with_context(|| format!("starting {task}"))?;
             processes.tasks.push((task, child));
         }
