@@ -3,14 +3,16 @@
 use crate::{files, npy};
 use anyhow::{Context, Result, bail};
 use flowgrid::prelude::*;
-use flowgrid::{AttrValue, Feeds, Given, GraphDef, ImportOptions};
+use flowgrid::{AttrValue, Feeds, Given, GraphDef, ImportOptions, RunMetadata, chrome_trace};
+use std::path::PathBuf;
 
 /// Flags of `flowgrid run`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     flowgrid run graph.pb --feed x=3.5 --fetch y\n  \
     flowgrid run graph.pb --feed 'x=[[1,2],[3,4]]' --feed image=@image.npy --fetch y:0 --fetch z:1\n  \
-    flowgrid run graph.pb --op init --fetch loss --target grpc://127.0.0.1:2222\n\n\
+    flowgrid run graph.pb --op init --fetch loss --target grpc://127.0.0.1:2222\n  \
+    flowgrid run graph.pb --fetch loss --trace trace.json   (open it in https://ui.perfetto.dev)\n\n\
     A value is written as JSON: a number, true, a \"text\", or lists of them. Its element type is what the graph\n\
     says. @file.npy reads an array that NumPy saved.")]
 pub struct Args {
@@ -32,6 +34,11 @@ pub struct Args {
     /// A server to run on, grpc://host:port; this process if none is given.
     #[arg(long, default_value = "", value_name = "TARGET", hide_default_value = true)]
     target: String,
+
+    /// Write the timeline of the last step to this file, for Perfetto or chrome://tracing: when every node ran, on
+    /// which task and device, and which tensors travelled.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 /// Runs and prints.
@@ -47,20 +54,36 @@ pub fn run(args: Args) -> Result<()> {
     }
     let config = SessionConfig { given: Given::of(files::systems()), ..SessionConfig::default() };
     let session = Session::with_config(&args.target, &graph, config)?;
+    let options = RunOptions { trace: args.trace.is_some(), ..RunOptions::default() };
+    let mut trace = None;
     for node in &args.op {
-        session.execute(node.as_str(), feeds.clone())?;
+        let node = node.split(':').next().unwrap_or(node);
+        let ((), metadata) = session.run_with(node, feeds.clone(), options.clone())?;
+        trace = Some(metadata);
     }
-    if args.fetch.is_empty() {
-        return Ok(());
+    if !args.fetch.is_empty() {
+        trace = Some(fetch(&session, &args.fetch, feeds, options)?);
     }
+    match (&args.trace, trace) {
+        (Some(path), Some(trace)) => {
+            std::fs::write(path, chrome_trace(&trace)).with_context(|| format!("writing {}", path.display()))
+        }
+        (Some(_), None) => bail!("--trace without a step: use --op or --fetch"),
+        (None, _) => Ok(()),
+    }
+}
+
+/// Prints tensors; gives what is told of the step.
+fn fetch(session: &Session, names: &[String], feeds: Feeds, options: RunOptions) -> Result<RunMetadata> {
     let names: Vec<String> =
-        args.fetch.iter().map(|name| if name.contains(':') { name.clone() } else { format!("{name}:0") }).collect();
-    let values: Vec<Tensor> = session.run(names.iter().map(String::as_str).collect::<Vec<_>>(), feeds)?;
+        names.iter().map(|name| if name.contains(':') { name.clone() } else { format!("{name}:0") }).collect();
+    let fetches: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (values, metadata): (Vec<Tensor>, _) = session.run_with(fetches, feeds, options)?;
     for (name, value) in names.iter().zip(values) {
         println!("{name} {} {}", value.dtype(), value.shape());
         println!("{}", npy::text(&value));
     }
-    Ok(())
+    Ok(metadata)
 }
 
 /// A graph from a file.

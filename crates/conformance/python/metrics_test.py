@@ -201,16 +201,6 @@ class DemoTest(unittest.TestCase):
             tasks = {f"/job:{job}/replica:0/task:{task}/device:CPU:0" for job, task in [("ps", 0), ("ps", 1), ("worker", 0)]}
             self.assertLessEqual(tasks, devices)
 
-    def test_it_goes_on_from_its_checkpoint(self):
-        with tempfile.TemporaryDirectory() as folder:
-            checkpoint = os.path.join(folder, "model.ckpt")
-            first, second = (demo("--checkpoint-dir", folder) for _ in range(2))
-            self.assertIn(f"saved {checkpoint}", first.stdout)
-            self.assertNotIn("going on", first.stdout)
-            self.assertIn(f"going on from {checkpoint}", second.stdout)
-            names = {name for name, _ in tf.train.list_variables(checkpoint)}
-            self.assertLessEqual({"hidden/kernel", "logits/bias"}, names)
-
     def test_tasks_of_tensorflow_tell_nothing_and_that_is_said_once(self):
         with serving.cluster("tensorflow", {"ps": 1, "worker": 1}) as targets, tempfile.TemporaryDirectory() as folder:
             spec = ";".join(f"{job}={hosts[0].removeprefix('grpc://')}" for job, hosts in targets.items())

@@ -25,7 +25,12 @@ impl Checkpoints {
             shown.set_length(progress.total);
             shown.set_position(progress.bytes);
         });
-        Ok(Checkpoints { saver: saver.make()?, folder: folder.to_string_lossy().into_owned(), bar })
+        let (saver, folder) = (saver.make()?, folder.to_string_lossy().into_owned());
+        // Those of former runs are among the ones that are kept.
+        if let Some(state) = saver.checkpoint_state(&folder)? {
+            saver.recover_last_checkpoints(&state.all_model_checkpoint_paths)?;
+        }
+        Ok(Checkpoints { saver, folder, bar })
     }
 
     /// Gives the variables the values of the newest checkpoint; says which one that was.
@@ -35,10 +40,10 @@ impl Checkpoints {
         Ok(Some(path))
     }
 
-    /// Writes a checkpoint; gives its name.
-    pub fn save(&self, session: &Session) -> Result<String> {
-        let path = format!("{}/model.ckpt", self.folder);
-        self.showing("save", || self.saver.save(session, &path, None))
+    /// Writes a checkpoint, which is called after the steps that were made; gives its name.
+    pub fn save(&self, session: &Session, step: &Variable) -> Result<String> {
+        let (path, step) = (format!("{}/model.ckpt", self.folder), session.run::<i64>(step, feeds! {})?);
+        self.showing("save", || self.saver.save(session, &path, step))
     }
 
     fn showing<T>(&self, what: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T> {

@@ -4,7 +4,8 @@ mod checkpoint;
 mod digits;
 mod events;
 mod model;
-mod report;
+mod placement;
+mod traffic;
 mod worker;
 
 use crate::processes::Processes;
@@ -12,13 +13,14 @@ use crate::stop;
 use anyhow::{Context, Result, bail};
 use digits::Digits;
 use events::Events;
-use flowgrid::Task;
+use flowgrid::{Task, chrome_trace};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
+use traffic::Counts;
 use worker::{Report, Worker};
 
 /// Flags of `flowgrid demo`.
@@ -28,6 +30,7 @@ use worker::{Report, Worker};
     flowgrid demo --ps 1 --workers 4 --steps 2000\n  \
     flowgrid demo --alone --losses losses.txt\n  \
     flowgrid demo --logdir logs && tensorboard --logdir logs\n  \
+    flowgrid demo --trace trace.json   (open it in https://ui.perfetto.dev)\n  \
     flowgrid demo --targets 'ps=h0:2222;worker=h1:2222,h2:2222'\n\n\
     Each worker trains on batches of its own with the same variables, which lie on the parameter servers.\n\
     With --alone, or with one worker, the losses are those of the Python twin crates/cli/demo.py, step by step.")]
@@ -73,9 +76,14 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     logdir: Option<PathBuf>,
 
-    /// Begin with the variables of the checkpoint in this folder, if there is one, and write one at the end.
+    /// Begin with the variables of the newest checkpoint in this folder, if there is one, and write one at the end,
+    /// called after the steps that were made; the newest five are kept.
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
+
+    /// Write the timeline of one training step of the first worker to this file, for Perfetto or chrome://tracing.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 /// Digits to learn from, and digits held back.
@@ -88,7 +96,10 @@ pub fn run(args: Args) -> Result<()> {
     let (cluster, processes) = cluster(&args)?;
     let stopping = AtomicBool::new(false);
     let signal = stop::on_signal()?;
-    let workers = reporting(&args, open_workers(&args, cluster.as_ref())?, cluster.as_ref())?;
+    let tasks: Vec<Task> = cluster.iter().flat_map(flowgrid::ClusterSpec::tasks).collect();
+    let workers = reporting(&args, open_workers(&args, cluster.as_ref())?, &tasks)?;
+    begin(&workers, cluster.as_ref())?;
+    let counts = workers[0].counts();
     let begin = std::time::Instant::now();
     let ended = AtomicBool::new(false);
     let reports = std::thread::scope(|scope| {
@@ -102,7 +113,7 @@ pub fn run(args: Args) -> Result<()> {
     if let (Some(path), Some(first)) = (&args.losses, reports.first()) {
         write_losses(path, &first.losses).with_context(|| format!("writing {}", path.display()))?;
     }
-    let result = finish(&args, &workers, &reports, seconds);
+    let result = finish(&args, &tasks, (&workers, &reports), &counts, seconds);
     drop(workers);
     drop(processes);
     if stopping.load(Ordering::Relaxed) {
@@ -137,35 +148,44 @@ fn open_workers(args: &Args, cluster: Option<&flowgrid::ClusterSpec>) -> Result<
     let Some(cluster) = cluster else {
         return Ok(vec![Worker::open("", None, &[], args)?]);
     };
-    let of = |job: &str| cluster.tasks().filter(|task| task.job == job).collect::<Vec<Task>>();
-    let (servers, tasks) = (of("ps"), of("worker"));
+    let all: Vec<Task> = cluster.tasks().collect();
+    let tasks: Vec<&Task> = all.iter().filter(|task| task.job == "worker").collect();
     if tasks.is_empty() {
         bail!("the cluster {cluster} has no job 'worker'");
     }
-    let open = |task: &Task| {
+    let open = |task| {
         let target = format!("grpc://{}", cluster.address(task).unwrap_or_default());
-        Worker::open(&target, Some(task), &servers, args)
+        Worker::open(&target, Some(task), &all, args)
     };
-    tasks.iter().map(open).collect()
+    tasks.into_iter().map(open).collect()
 }
 
 /// The same workers, which write what they do if that is asked for.
-fn reporting(args: &Args, workers: Vec<Worker>, cluster: Option<&flowgrid::ClusterSpec>) -> Result<Vec<Worker>> {
+fn reporting(args: &Args, workers: Vec<Worker>, tasks: &[Task]) -> Result<Vec<Worker>> {
     let Some(folder) = &args.logdir else { return Ok(workers) };
-    let tasks: Vec<Task> = cluster.into_iter().flat_map(flowgrid::ClusterSpec::tasks).collect();
     let done = Arc::default();
     let report = |(number, worker): (usize, Worker)| {
-        let events = Events::begin(folder, (&worker.graph, number), &tasks, &done, args)?;
+        let events = Events::begin(folder, (&worker.graph, number), tasks, &done, args)?;
         Ok(worker.reporting(events))
     };
     workers.into_iter().enumerate().map(report).collect()
 }
 
-/// All workers at once, after the first has given the variables their first values.
-fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<Report>> {
+/// Begins all sessions, gives the variables their first values, and says where training begins.
+fn begin(workers: &[Worker], cluster: Option<&flowgrid::ClusterSpec>) -> Result<()> {
+    workers.iter().try_for_each(Worker::connect)?;
     if let Some(path) = workers[0].begin()? {
         println!("going on from {path}");
     }
+    match cluster {
+        Some(cluster) => println!("training on {cluster}"),
+        None => println!("training in this process"),
+    }
+    Ok(())
+}
+
+/// All workers at once.
+fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<Report>> {
     let bars = MultiProgress::new();
     let style = ProgressStyle::with_template("{prefix:10} {bar:30} {pos:>5}/{len}  {msg}")?;
     let digits = Digits::new(args.seed);
@@ -177,7 +197,13 @@ fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<R
             bar.set_prefix(format!("worker {number}"));
             let digits = &digits;
             let steps = share(args.steps, workers.len(), number);
-            running.push(scope.spawn(move || worker.train(digits, steps, args, &bar, stopping)));
+            running.push(scope.spawn(move || {
+                let report = worker.train(digits, steps, args, &bar, stopping);
+                if let Some(error) = &report.error {
+                    bar.suspend(|| println!("worker {number} was lost after {} steps: {error}", report.losses.len()));
+                }
+                report
+            }));
         }
         let joined = running.into_iter().map(|thread| thread.join());
         joined.map(|report| report.map_err(|_| anyhow::anyhow!("a worker's thread panicked"))).collect()
@@ -185,21 +211,25 @@ fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<R
 }
 
 /// The numbers of a worker's steps: every so many-th.
-fn share(steps: usize, workers: usize, number: usize) -> impl Iterator<Item = usize> + Send {
+fn share(steps: usize, workers: usize, number: usize) -> impl ExactSizeIterator<Item = usize> + Send {
     (number..steps).step_by(workers)
 }
 
 /// Shows how well it reads digits it never saw, where everything lies, and what travelled.
-fn finish(args: &Args, workers: &[Worker], reports: &[Report], seconds: f64) -> Result<()> {
-    for (number, report) in reports.iter().enumerate() {
-        if let Some(error) = &report.error {
-            println!("worker {number} was lost after {} steps: {error}", report.losses.len());
-        }
-    }
+fn finish(
+    args: &Args,
+    tasks: &[Task],
+    (workers, reports): (&[Worker], &[Report]),
+    before: &Counts,
+    seconds: f64,
+) -> Result<()> {
+    write_trace(args, reports)?;
     let Some(alive) = workers.iter().zip(reports).find_map(|(worker, report)| report.error.is_none().then_some(worker))
     else {
         bail!("no worker is left");
     };
+    // First of all: what follows moves tensors too.
+    let after = alive.counts();
     let held_out: Vec<usize> = (TRAINING..TRAINING + HELD_OUT).collect();
     if let Some(path) = alive.save()? {
         println!("saved {path}");
@@ -207,8 +237,8 @@ fn finish(args: &Args, workers: &[Worker], reports: &[Report], seconds: f64) -> 
     let (loss, accuracy) = alive.test(&Digits::new(args.seed), &held_out)?;
     let steps: usize = reports.iter().map(|report| report.losses.len()).sum();
     if !args.alone {
-        report::placement(alive);
-        report::traffic(workers, reports);
+        placement::print(alive);
+        traffic::print(tasks, (before, &after), alive, reports);
     }
     println!(
         "{steps} steps in {seconds:.2} s ({:.0} digits/s); on {HELD_OUT} digits it never saw: loss {loss:.4}, accuracy \
@@ -216,6 +246,18 @@ fn finish(args: &Args, workers: &[Worker], reports: &[Report], seconds: f64) -> 
         (steps * args.batch) as f64 / seconds,
         accuracy * 100.0
     );
+    Ok(())
+}
+
+/// Writes the trace of a step, if that is wanted: that of the first worker that got as far.
+fn write_trace(args: &Args, reports: &[Report]) -> Result<()> {
+    let Some(path) = &args.trace else { return Ok(()) };
+    let Some(trace) = reports.iter().find_map(|report| report.trace.as_ref()) else {
+        println!("{} was not written: no worker got as far as the step that is traced", path.display());
+        return Ok(());
+    };
+    std::fs::write(path, chrome_trace(trace)).with_context(|| format!("writing {}", path.display()))?;
+    println!("{} has the timeline of a step: open it in https://ui.perfetto.dev", path.display());
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use super::checkpoint::Checkpoints;
 use super::digits::Digits;
 use super::events::Events;
 use super::model::Model;
+use super::traffic::{Counters, Counts};
 use super::{Args, TRAINING};
 use anyhow::Result;
 use flowgrid::prelude::*;
@@ -18,6 +19,7 @@ pub struct Worker {
     pub graph: Graph,
     pub model: Model,
     session: Session,
+    counters: Counters,
     batch: usize,
     /// What it writes for TensorBoard.
     events: Option<Mutex<Events>>,
@@ -30,23 +32,34 @@ pub struct Report {
     pub losses: Vec<f32>,
     /// Why it stopped early.
     pub error: Option<Error>,
-    /// What happened in its last step.
-    pub trace: RunMetadata,
+    /// What happened in one of its steps, if that was asked for.
+    pub trace: Option<RunMetadata>,
 }
 
+/// The step of each worker that `--trace` shows: by then everything is registered and connected.
+const TRACED: usize = 10;
+
 impl Worker {
-    /// Builds the graph and opens the session; the variables lie on `servers`, the rest on `task`.
-    pub fn open(target: &str, task: Option<&Task>, servers: &[Task], args: &Args) -> Result<Worker> {
+    /// Builds the graph and opens the session; the variables lie on the ps among `tasks`, the rest on `task`.
+    pub fn open(target: &str, task: Option<&Task>, tasks: &[Task], args: &Args) -> Result<Worker> {
         let graph = Graph::new();
+        let servers = tasks.iter().filter(|task| task.job == "ps").count();
         let model = Model::build(&graph, task, servers, args.seed as i64, args.learning_rate)?;
+        let counters = Counters::new(&graph, tasks);
         let session = Session::with_config(target, &graph, SessionConfig::default())?;
         let checkpoints = args.checkpoint_dir.as_deref().map(|folder| Checkpoints::new(&graph, folder)).transpose()?;
-        Ok(Worker { graph, model, session, batch: args.batch, events: None, checkpoints })
+        Ok(Worker { graph, model, session, counters, batch: args.batch, events: None, checkpoints })
     }
 
     /// The same worker, which writes what it does.
     pub fn reporting(self, events: Events) -> Worker {
         Worker { events: Some(Mutex::new(events)), ..self }
+    }
+
+    /// Begins the session, which waits until all tasks are there: one that is lost later is noticed.
+    pub fn connect(&self) -> Result<()> {
+        self.session.list_devices()?;
+        Ok(())
     }
 
     /// Gives all variables their first values, or those of the newest checkpoint; says which one.
@@ -60,25 +73,33 @@ impl Worker {
 
     /// Writes a checkpoint, if that is wanted; gives its name.
     pub fn save(&self) -> Result<Option<String>> {
-        self.checkpoints.as_ref().map(|checkpoints| checkpoints.save(&self.session)).transpose()
+        self.checkpoints.as_ref().map(|checkpoints| checkpoints.save(&self.session, &self.model.step)).transpose()
+    }
+
+    /// What the tasks have counted by now.
+    pub fn counts(&self) -> Counts {
+        self.counters.read(&self.session)
     }
 
     /// Runs steps until all are done, an error comes, or somebody says stop.
     pub fn train(
         &self,
         digits: &Digits,
-        steps: impl Iterator<Item = usize>,
+        steps: impl ExactSizeIterator<Item = usize>,
         args: &Args,
         bar: &ProgressBar,
         stopping: &AtomicBool,
     ) -> Report {
         let (mut report, begin) = (Report::default(), Instant::now());
+        let traced = args.trace.as_ref().map(|_| TRACED.min(steps.len()));
         for step in steps {
             if stopping.load(Ordering::Relaxed) {
                 break;
             }
-            let made = self.step(digits, step).and_then(|loss| {
+            let trace = traced == Some(report.losses.len() + 1);
+            let made = self.step(digits, step, trace).and_then(|(loss, metadata)| {
                 report.losses.push(loss);
+                report.trace = report.trace.take().or(trace.then_some(metadata));
                 self.report(loss, report.losses.len())
             });
             match made {
@@ -94,30 +115,21 @@ impl Worker {
             bar.set_message(format!("{rate:.0} steps/s  {:.0} digits/s  loss {loss:.4}", rate * args.batch as f64));
             bar.inc(1);
         }
-        report.trace = self.trace(digits).unwrap_or_default();
         report.error = self.events.as_ref().and_then(|events| lock(events).end().err());
         bar.finish();
         report
     }
 
-    fn step(&self, digits: &Digits, step: usize) -> Result<f32, Error> {
+    fn step(&self, digits: &Digits, step: usize, trace: bool) -> Result<(f32, RunMetadata), Error> {
         let (images, labels) = digits.examples(&digits.batch(step, self.batch, TRAINING))?;
         let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
-        let (loss, ()): (f32, ()) = self.session.run((&self.model.loss, &self.model.train), feeds)?;
-        Ok(loss)
+        let options = RunOptions { trace, ..RunOptions::default() };
+        let ((loss, ()), metadata) = self.session.run_with((&self.model.loss, &self.model.train), feeds, options)?;
+        Ok((loss, metadata))
     }
 
     fn report(&self, loss: f32, steps: usize) -> Result<(), Error> {
         self.events.as_ref().map_or(Ok(()), |events| lock(events).stepped(&self.session, loss, steps))
-    }
-
-    /// What a step does, without its update.
-    fn trace(&self, digits: &Digits) -> Result<RunMetadata, Error> {
-        let (images, labels) = digits.examples(&digits.batch(0, self.batch, TRAINING))?;
-        let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
-        let options = RunOptions { trace: true, ..RunOptions::default() };
-        let (_, metadata): (Vec<Tensor>, _) = self.session.run_with(&self.model.gradients[..], feeds, options)?;
-        Ok(metadata)
     }
 
     /// Loss and accuracy on digits by number.
