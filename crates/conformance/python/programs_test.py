@@ -27,27 +27,47 @@ def flowgrid(*args, env=None):
     return done.returncode, done.stdout + done.stderr
 
 
+def on_the_eighth_worker():
+    """Parameters on two ps tasks, the rest on /job:worker/task:7; gives logits, loss and train_op."""
+    with tf1.device("/job:ps/task:0"):
+        weights_1 = tf1.Variable(tf.ones([4, 3]) * 0.5)
+        biases_1 = tf1.Variable(tf.zeros([3]))
+    with tf1.device("/job:ps/task:1"):
+        weights_2 = tf1.Variable(tf.ones([3, 2]) * 0.25)
+        biases_2 = tf1.Variable(tf.ones([2]))
+    with tf1.device("/job:worker/task:7"):
+        inputs, labels = tf.ones([5, 4]), tf.zeros([5, 2])
+        layer_1 = tf.nn.relu(tf.matmul(inputs, weights_1) + biases_1)
+        logits = tf.nn.relu(tf.matmul(layer_1, weights_2) + biases_2)
+        loss = tf.reduce_mean(tf.square(logits - labels))
+        return logits, loss, tf1.train.GradientDescentOptimizer(0.01).minimize(loss)
+
+
 class ProgramsTest(unittest.TestCase):
 
     def test_parameters_on_two_ps_and_products_on_a_worker(self):
         with serving.cluster("flowgrid", {"ps": 2, "worker": 8}) as targets, fresh_graph():
-            with tf1.device("/job:ps/task:0"):
-                weights_1 = tf1.Variable(tf.ones([4, 3]) * 0.5)
-                biases_1 = tf1.Variable(tf.zeros([3]))
-            with tf1.device("/job:ps/task:1"):
-                weights_2 = tf1.Variable(tf.ones([3, 2]) * 0.25)
-                biases_2 = tf1.Variable(tf.ones([2]))
-            with tf1.device("/job:worker/task:7"):
-                inputs, labels = tf.ones([5, 4]), tf.zeros([5, 2])
-                layer_1 = tf.nn.relu(tf.matmul(inputs, weights_1) + biases_1)
-                logits = tf.nn.relu(tf.matmul(layer_1, weights_2) + biases_2)
-                loss = tf.reduce_mean(tf.square(logits - labels))
-                train_op = tf1.train.GradientDescentOptimizer(0.01).minimize(loss)
+            logits, loss, train_op = on_the_eighth_worker()
             with tf1.Session(targets["worker"][7]) as session:
                 session.run(tf1.global_variables_initializer())
                 np.testing.assert_allclose(session.run(logits), np.full([5, 2], 2.5), rtol=1e-6)
                 losses = [session.run([loss, train_op])[0] for _ in range(10)]
                 self.assertLess(losses[-1], losses[0])
+
+    def test_the_eighth_of_three_workers(self):
+        """The program above on the cluster that the same tutorial shows."""
+        with serving.cluster("flowgrid", {"ps": 2, "worker": 3}) as targets, fresh_graph():
+            logits, _, train_op = on_the_eighth_worker()
+            with tf1.Session(targets["worker"][0]) as session:
+                # All of a graph is placed when its first step is run.
+                for fetch in (tf1.global_variables_initializer(), logits, train_op):
+                    with self.assertRaises(tf.errors.InvalidArgumentError) as caught:
+                        session.run(fetch)
+                    said = str(caught.exception)
+                    valid = [f"/job:ps/replica:0/task:{task}" for task in range(2)]
+                    valid += [f"/job:worker/replica:0/task:{task}" for task in range(3)]
+                    for part in ["/job:worker/task:7", "The session's cluster has no such task", *valid]:
+                        self.assertIn(part, said)
 
     def test_variables_go_round_the_ps_tasks(self):
         size = {"ps": 3, "worker": 2}

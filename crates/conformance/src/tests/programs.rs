@@ -3,6 +3,9 @@
 use flowgrid::prelude::*;
 use flowgrid::{ClusterSpec, Code, Task, TfConfig};
 use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Mutex;
+use tracing_subscriber::EnvFilter;
 
 fn text(error: &Error) -> String {
     error.to_string()
@@ -62,6 +65,100 @@ fn variables_go_round_the_ps_tasks() {
     session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
     let value: Vec<[f32; 1]> = session.run(&layer_1, feeds! { &input_data => [[1.0f32, 2.0]] }).unwrap();
     assert_eq!(value, [[13.0]]);
+}
+
+/// Parameters on two ps tasks, the rest on `/job:worker/task:7`; gives logits, loss and the update.
+fn on_the_eighth_worker(graph: &Graph) -> (Output, Output, Node) {
+    let filled = |scope: &Scope, name: &str, dims: &[usize], value: f32| {
+        let values = vec![value; dims.iter().product()];
+        let initial = Initializer::Value(Tensor::from_slice(dims, &values).unwrap());
+        Variable::build(scope, name).initializer(initial).make()
+    };
+    let (ps_0, ps_1) = (graph.root().on("/job:ps/task:0"), graph.root().on("/job:ps/task:1"));
+    let (weights_1, biases_1) = (filled(&ps_0, "weights_1", &[4, 3], 0.5), filled(&ps_0, "biases_1", &[3], 0.0));
+    let (weights_2, biases_2) = (filled(&ps_1, "weights_2", &[3, 2], 0.25), filled(&ps_1, "biases_2", &[2], 1.0));
+    let worker = graph.root().on("/job:worker/task:7");
+    let input = worker.constant(Tensor::from_slice([5, 4], &[1f32; 20]).unwrap());
+    let layer_1 = (input.matmul(&weights_1) + &biases_1).relu();
+    let logits = (layer_1.matmul(&weights_2) + &biases_2).relu();
+    let loss = logits.square().mean();
+    let train_op = Optimizer::new(GradientDescent::new(0.01)).minimize(&loss).unwrap();
+    (logits, loss, train_op)
+}
+
+#[test]
+fn parameters_on_two_ps_and_products_on_the_eighth_worker() {
+    let cluster = LocalCluster::start(&[("ps", 2), ("worker", 8)]).unwrap();
+    let graph = Graph::new();
+    let (logits, loss, train_op) = on_the_eighth_worker(&graph);
+    let session = Session::connect(&cluster.targets("worker")[7], &graph).unwrap();
+    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    let value: Vec<[f32; 2]> = session.run(&logits, feeds! {}).unwrap();
+    assert_eq!(value, [[2.5, 2.5]; 5]);
+    let losses: Vec<f32> =
+        (0..10).map(|_| session.run::<(f32, ())>((&loss, &train_op), feeds! {}).unwrap().0).collect();
+    assert_eq!(losses[0], 6.25);
+    assert!(losses.windows(2).all(|pair| pair[1] < pair[0]), "{losses:?}");
+}
+
+/// The program above on the cluster that the same tutorial shows.
+#[test]
+fn the_eighth_of_three_workers_is_no_task() {
+    let cluster = LocalCluster::start(&[("ps", 2), ("worker", 3)]).unwrap();
+    let graph = Graph::new();
+    let (logits, ..) = on_the_eighth_worker(&graph);
+    let session = Session::connect(&cluster.targets("worker")[0], &graph).unwrap();
+    let error = session.run::<Tensor>(&logits, feeds! {}).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    assert_says(&error, &["/job:worker/task:7", "The session's cluster has no such task"]);
+    for (job, tasks) in [("ps", 2), ("worker", 3)] {
+        (0..tasks).for_each(|task| assert_says(&error, &[&format!("/job:{job}/replica:0/task:{task}/device:CPU:0")]));
+    }
+}
+
+#[test]
+fn a_replica_of_each_worker_shares_what_is_on_the_ps() {
+    let cluster = LocalCluster::start(&[("ps", 2), ("worker", 2)]).unwrap();
+    for (task_index, target) in cluster.targets("worker").iter().enumerate() {
+        let graph = Graph::new();
+        let worker = format!("/job:worker/task:{task_index}");
+        let scope = replica_device_setter(cluster.targets("ps").len()).worker_device(&worker).on(&graph.root());
+        let total = Variable::zeros(&scope, "total", []);
+        let add = total.assign_add(&scope.constant(task_index as f32 + 1.0));
+        let session = Session::connect(target, &graph).unwrap();
+        if task_index == 0 {
+            session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        }
+        session.execute(&add, feeds! {}).unwrap();
+        let value: f32 = session.run(&total, feeds! {}).unwrap();
+        assert_eq!(value, [1.0, 3.0][task_index]);
+    }
+}
+
+/// `log_device_placement`, of a session in this process and of one on a cluster.
+#[test]
+fn placement_is_logged_by_the_master() {
+    let path = std::env::temp_dir().join(format!("flowgrid-placement-{}.log", std::process::id()));
+    let placement = tracing_subscriber::fmt().with_env_filter(EnvFilter::new("off,placement=info"));
+    placement.with_ansi(false).with_writer(Mutex::new(fs::File::create(&path).unwrap())).init();
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 1)]).unwrap();
+    for (target, device) in [("", ""), (cluster.targets("worker")[0].as_str(), "/job:ps/task:0")] {
+        let graph = Graph::new();
+        let scope = if device.is_empty() { graph.root() } else { graph.root().on(device) };
+        let weights = Variable::zeros(&scope, if device.is_empty() { "near" } else { "far" }, [2]);
+        let config = SessionConfig { log_placement: true, ..SessionConfig::default() };
+        let session = Session::with_config(target, &graph, config).unwrap();
+        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        let _: Tensor = session.run(&weights, feeds! {}).unwrap();
+    }
+    let text = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    for line in [
+        "near: (VarHandleOp): /job:localhost/replica:0/task:0/device:CPU:0",
+        "far: (VarHandleOp): /job:ps/replica:0/task:0/device:CPU:0",
+    ] {
+        assert!(text.contains(line), "'{line}' is not in: {text}");
+    }
 }
 
 /// The client of a tutorial that forgets the session's target, with `x` on a worker and `w` on a ps.
