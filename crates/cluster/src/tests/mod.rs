@@ -1,6 +1,7 @@
 //! Master and worker on a network without sockets: steps over several tasks, and what becomes of them when tasks
 //! fail, fall silent, restart or are not there yet.
 
+mod config;
 mod net;
 mod partial;
 mod plans;
