@@ -150,6 +150,8 @@ pub trait WorkerClient: Send + Sync {
     fn delete_session(&self, session: String) -> Future<'_, ()>;
     /// Makes a graph ready; gives its handle.
     fn register_graph(&self, request: RegisterGraph) -> Future<'_, String>;
+    /// Forgets a graph; steps of it that run go on.
+    fn deregister_graph(&self, session: String, graph: String) -> Future<'_, ()>;
     /// Runs a graph.
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer>;
     /// Forgets a step.

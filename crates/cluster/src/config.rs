@@ -33,6 +33,31 @@ pub struct SessionConfig {
     pub given: Given,
 }
 
+impl SessionConfig {
+    /// This configuration laid over a server's own: what either of them asks for is asked for, and where only one thing
+    /// can be, what this one says counts.
+    pub fn laid_over(mut self, under: &SessionConfig) -> SessionConfig {
+        let or = |own: usize, other: usize| if own == 0 { other } else { own };
+        self.device_filters.splice(0..0, under.device_filters.iter().cloned());
+        for (kind, count) in &under.device_count {
+            if self.device_count.iter().all(|(own, _)| own != kind) {
+                self.device_count.push((kind.clone(), *count));
+            }
+        }
+        SessionConfig {
+            soft_placement: self.soft_placement || under.soft_placement,
+            log_placement: self.log_placement || under.log_placement,
+            isolate_state: self.isolate_state || under.isolate_state,
+            no_rewriting: self.no_rewriting || under.no_rewriting,
+            step_timeout: self.step_timeout.or(under.step_timeout),
+            inter_op_threads: or(self.inter_op_threads, under.inter_op_threads),
+            intra_op_threads: or(self.intra_op_threads, under.intra_op_threads),
+            cluster: self.cluster.or_else(|| under.cluster.clone()),
+            ..self
+        }
+    }
+}
+
 /// What a client may ask of a step.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {

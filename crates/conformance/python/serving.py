@@ -49,6 +49,19 @@ def wait_ready(process, seconds=120):
     return line
 
 
+@contextlib.contextmanager
+def process(command):
+    """A server that runs when this begins and is gone when it ends."""
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    try:
+        wait_ready(running)
+        yield running
+    finally:
+        running.kill()
+        running.wait()
+        running.stdout.close()
+
+
 class Targets(dict):
     """Where the tasks of a cluster are, {job: [target]}, and their processes."""
     processes = ()

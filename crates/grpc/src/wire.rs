@@ -12,6 +12,7 @@ use cluster::{
 };
 use prost::Message;
 use proto::tensorflow as pb;
+use proto::tensorflow::config_proto::Experimental;
 use status::{Code, Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,17 +90,18 @@ pub(crate) fn session_config(config: pb::ConfigProto, target: String) -> Result<
     let graph_options = config.graph_options.unwrap_or_default();
     let rewrite = graph_options.rewrite_options.unwrap_or_default();
     let level = graph_options.optimizer_options.map_or(0, |options| options.opt_level);
+    let cluster = config.cluster_def.filter(|def| !def.job.is_empty()).map(cluster_spec).transpose()?;
     Ok(SessionConfig {
         device_filters: config.device_filters,
         soft_placement: config.allow_soft_placement,
         log_placement: config.log_device_placement,
-        isolate_state: config.isolate_session_state,
+        isolate_state: is_isolated(config.isolate_session_state, cluster.is_some(), config.experimental.as_ref()),
         step_timeout: milliseconds(config.operation_timeout_in_ms),
         inter_op_threads: config.inter_op_parallelism_threads.max(0) as usize,
         intra_op_threads: config.intra_op_parallelism_threads.max(0) as usize,
         device_count: config.device_count.into_iter().map(|(kind, count)| (kind, count.max(0) as usize)).collect(),
         target,
-        cluster: config.cluster_def.filter(|def| !def.job.is_empty()).map(cluster_spec).transpose()?,
+        cluster,
         no_rewriting: rewrite.disable_meta_optimizer && level < 0,
         given: Default::default(),
     })
@@ -116,8 +118,19 @@ pub(crate) fn encode_session_config(config: &SessionConfig) -> pb::ConfigProto {
         intra_op_parallelism_threads: config.intra_op_threads as i32,
         device_count: config.device_count.iter().map(|(kind, count)| (kind.clone(), *count as i32)).collect(),
         cluster_def: config.cluster.as_ref().map(encode_cluster),
+        experimental: config.cluster.is_some().then(|| sharing(!config.isolate_state)),
         ..pb::ConfigProto::default()
     }
+}
+
+/// Whether a session has resources of its own: one that brings its cluster has, unless it wants to share them.
+fn is_isolated(asked: bool, own_cluster: bool, options: Option<&Experimental>) -> bool {
+    let shared = options.is_some_and(|options| options.share_session_state_in_clusterspec_propagation);
+    if own_cluster { !shared } else { asked }
+}
+
+fn sharing(share_session_state_in_clusterspec_propagation: bool) -> Experimental {
+    Experimental { share_session_state_in_clusterspec_propagation, ..Experimental::default() }
 }
 
 fn cluster_spec(def: pb::ClusterDef) -> Result<ClusterSpec> {
@@ -400,6 +413,20 @@ pub(crate) fn encode_register_graph(request: RegisterGraph) -> pb::RegisterGraph
         graph_options: Some(pb::GraphOptions::default()),
         config_proto: Some(pb::ConfigProto::default()),
         ..pb::RegisterGraphRequest::default()
+    }
+}
+
+/// The session and the graph in it.
+pub(crate) fn deregister_graph(request: pb::DeregisterGraphRequest) -> (String, String) {
+    let session = if request.create_worker_session_called { request.session_handle } else { String::new() };
+    (session, request.graph_handle)
+}
+
+pub(crate) fn encode_deregister_graph(session: String, graph: String) -> pb::DeregisterGraphRequest {
+    pb::DeregisterGraphRequest {
+        create_worker_session_called: !session.is_empty(),
+        session_handle: session,
+        graph_handle: graph,
     }
 }
 

@@ -1,7 +1,7 @@
 //! A task that serves clients and other tasks.
 
 use crate::ServerCounters;
-use cluster::{ClusterSpec, Master, Task, Worker, WorkerOptions};
+use cluster::{ClusterSpec, Master, SessionConfig, Task, Worker, WorkerOptions};
 use grpc::{GrpcPeers, Serving};
 use op::{Given, Keeper, SyncPolicy};
 use ops::state::journal::JournalKeeper;
@@ -31,6 +31,8 @@ pub struct ServerOptions {
     pub journal: Option<PathBuf>,
     /// How gradients of synchronous training are counted by accumulators on this task.
     pub sync_policy: SyncPolicy,
+    /// What sessions get that do not ask for something else: filters, a limit of their steps, soft placement.
+    pub default_session_config: SessionConfig,
     /// What kernels find here, such as file systems: `Given::of(file_systems)`.
     pub given: Given,
 }
@@ -61,6 +63,7 @@ impl ServerOptions {
             patience: Duration::from_secs(5),
             sync_policy: SyncPolicy::default(),
             journal: None,
+            default_session_config: SessionConfig::default(),
             given: Given::default(),
         }
     }
@@ -101,7 +104,7 @@ impl Server {
         if let Some(folder) = &options.journal {
             worker.keep_variables(keepers(folder, worker.device_count())?)?;
         }
-        let master = Master::new(worker);
+        let master = Master::with_default(worker, options.default_session_config);
         let serving = runtime.block_on(grpc::serve(master.clone(), listener))?;
         let host = address.rsplit_once(':').map_or("localhost", |(host, _)| host);
         let bound = format!("{host}:{}", serving.address.port());

@@ -39,7 +39,7 @@ struct Callable {
 }
 
 impl MasterSession {
-    pub async fn make_callable(&self, options: CallableOptions) -> Result<i64> {
+    pub async fn make_callable(self: &Arc<Self>, options: CallableOptions) -> Result<i64> {
         if options.has_devices {
             return Err(unimplemented_op!("feed_devices and fetch_devices are not supported in a remote session"));
         }
@@ -48,7 +48,7 @@ impl MasterSession {
             fetches: options.fetches.clone(),
             targets: options.targets.clone(),
         };
-        let plan = self.plan(signature).await?;
+        let plan = self.bounded(self.plan(signature), options.run.timeout).await?;
         let handle = self.callables.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         self.callables.made.lock().insert(handle, Arc::new(Callable { plan, options }));
         Ok(handle)
@@ -63,7 +63,7 @@ impl MasterSession {
         }
         let feeds = options.feeds.iter().cloned().zip(feeds).collect();
         let call = self.run_plan(&callable.plan, feeds, &options.fetches, &options.run);
-        let answer = self.bounded(call, options.run.timeout.or(self.config.step_timeout)).await?;
+        let answer = self.bounded(call, options.run.timeout).await?;
         Ok((answer.tensors.into_iter().map(|(_, tensor)| tensor).collect(), answer.metadata))
     }
 

@@ -1,7 +1,7 @@
 //! Which tasks and devices a session has. A session begins when all its tasks have answered.
 
 use crate::api::{DeviceAttributes, WorkerClient, from_task};
-use crate::{SessionConfig, Task, Worker};
+use crate::{ClusterSpec, SessionConfig, Task, Worker};
 use futures_util::future::{Either, select, try_join_all};
 use graph::DeviceSpec;
 use parking_lot::Mutex;
@@ -17,6 +17,9 @@ const REPORT: Duration = Duration::from_secs(10);
 /// A task that is not there is asked again after this long, then after twice as long, up to the longest.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
+/// So long before the end of its time a session is given up, or a tenth of it: the client's clock began before a
+/// connection was there, and its own error would not say who is missing.
+const ANSWER_TIME: Duration = Duration::from_millis(500);
 
 /// A task of a session and how to reach it.
 pub(crate) type Target = (Task, Arc<dyn WorkerClient>);
@@ -28,8 +31,9 @@ pub(crate) async fn devices(
     config: &SessionConfig,
 ) -> Result<(Vec<DeviceAttributes>, Vec<Target>)> {
     let targets = targets(worker, config, &own_task(worker, config)?)?;
-    let waiting = Waiting { worker, renames: config.cluster.is_some(), missing: Mutex::default() };
-    let limit = config.step_timeout.map(|time| worker.peers.sleep(time));
+    let cluster = config.cluster.clone().unwrap_or_else(|| worker.cluster());
+    let waiting = Waiting { worker, cluster, renames: config.cluster.is_some(), missing: Mutex::default() };
+    let limit = config.step_timeout.map(|time| worker.peers.sleep(time - (time / 10).min(ANSWER_TIME)));
     let limit = limit.unwrap_or_else(|| Box::pin(std::future::pending()));
     let found = match select(pin!(waiting.all(&targets)), limit).await {
         Either::Left((found, _)) => found?,
@@ -41,6 +45,7 @@ pub(crate) async fn devices(
 /// The tasks that have not answered yet, and why.
 struct Waiting<'a> {
     worker: &'a Arc<Worker>,
+    cluster: ClusterSpec,
     /// The client brought a cluster of its own, in which tasks have other names than they were started with.
     renames: bool,
     missing: Mutex<BTreeMap<Task, String>>,
@@ -58,7 +63,8 @@ impl Waiting<'_> {
 
     /// The devices of a task, as soon as it answers.
     async fn ask(&self, (task, client): &Target) -> Result<Vec<DeviceAttributes>> {
-        self.missing.lock().insert(task.clone(), format!("Task {task} does not answer: it has not said anything yet"));
+        let silent = format!("Task {task} at {} does not answer: it has not said anything yet", self.address(task));
+        self.missing.lock().insert(task.clone(), silent);
         let mut pause = FIRST_RETRY;
         loop {
             match client.get_status().await {
@@ -71,6 +77,7 @@ impl Waiting<'_> {
                     let why = error.message.lines().next().unwrap_or_default().to_string();
                     self.missing.lock().insert(task.clone(), why);
                 }
+                Err(error) if error.code == Code::Unimplemented => return Err(self.no_task(task, error)),
                 Err(error) => return Err(from_task(error, &task.to_string())),
             }
             self.worker.peers.sleep(pause).await;
@@ -88,9 +95,20 @@ impl Waiting<'_> {
             None => Ok(()),
             Some(found) => Err(invalid!(
                 "The address {} of {task} belongs to another task, which answers as {found}",
-                self.worker.cluster().address(task).unwrap_or("")
+                self.address(task)
             )),
         }
+    }
+
+    /// The same of an address that belongs to a server of something else.
+    fn no_task(&self, task: &Task, error: Error) -> Error {
+        let said = if error.message.is_empty() { "it does not know GetStatus" } else { &error.message };
+        let text = format!("The address {} of {task} belongs to no TensorFlow server: {said}", self.address(task));
+        Error::new(error.code, text)
+    }
+
+    fn address(&self, task: &Task) -> &str {
+        self.cluster.address(task).unwrap_or("")
     }
 
     /// Tells the log who is missing, again and again.
@@ -128,14 +146,18 @@ pub(crate) fn own_task(worker: &Arc<Worker>, config: &SessionConfig) -> Result<T
         ));
     }
     match own {
-        Some(task) if task == *worker.task() && worker.cluster() != *cluster => Err(invalid!(
+        Some(task) if task == *worker.task() => Err(invalid!(
             "The ClusterSpec names the job and task index to be the same names that were provided when the server \
              booted. This is currently not allowed. Job: {}, task index: {}",
             task.job,
             task.index
         )),
         Some(task) => Ok(task),
-        None => Ok(worker.task().clone()),
+        None => Err(invalid!(
+            "The master (current machine) is not included in the provided cluster_def. Master target: '{}'. \
+             ClusterDef: {cluster}",
+            config.target
+        )),
     }
 }
 

@@ -23,13 +23,20 @@ pub use step::{RunMetadata, RunStep, RunStepAnswer};
 /// The master of one task.
 pub struct Master {
     worker: Arc<Worker>,
+    /// What sessions get that do not ask for something else.
+    default_config: SessionConfig,
     sessions: Mutex<FxHashMap<String, Arc<MasterSession>>>,
 }
 
 impl Master {
     /// The master that plans for clients of this worker's task.
     pub fn new(worker: Arc<Worker>) -> Arc<Master> {
-        Arc::new(Master { worker, sessions: Mutex::default() })
+        Master::with_default(worker, SessionConfig::default())
+    }
+
+    /// The same, with a configuration that is laid under that of every session.
+    pub fn with_default(worker: Arc<Worker>, default_config: SessionConfig) -> Arc<Master> {
+        Arc::new(Master { worker, default_config, sessions: Mutex::default() })
     }
 
     /// The worker of the same task.
@@ -40,6 +47,7 @@ impl Master {
     /// Opens a session; gives its handle. The graph is at version 0.
     pub async fn create_session(&self, graph: GraphDef, config: SessionConfig) -> Result<String> {
         let handle = ids::session_handle();
+        let config = config.laid_over(&self.default_config);
         let session = MasterSession::open(&self.worker, handle.clone(), graph, config).await?;
         self.sessions.lock().insert(handle.clone(), Arc::new(session));
         Ok(handle)

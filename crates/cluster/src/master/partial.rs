@@ -35,7 +35,7 @@ struct Partial {
 
 impl MasterSession {
     pub async fn partial_run_setup(
-        &self,
+        self: &Arc<Self>,
         feeds: Vec<String>,
         fetches: Vec<String>,
         targets: Vec<String>,
@@ -43,7 +43,7 @@ impl MasterSession {
         let graph = self.state.read().graph.clone();
         let signature = Signature { feeds: feeds.clone(), fetches: fetches.clone(), targets };
         let partial = Partial {
-            plan: self.plan(signature).await?,
+            plan: self.bounded(self.plan(signature), None).await?,
             step_id: ids::step_id(),
             graph,
             feeds: feeds.into_iter().collect(),
@@ -66,12 +66,18 @@ impl MasterSession {
             partial.accept(&request)?;
             (partial.clone(), partial.feeds.is_empty() && partial.fetches.is_empty())
         };
-        let result = self.run_piece(&partial, request, last).await;
-        if last || result.is_err() {
-            self.partials.runs.lock().remove(&handle);
-            drop(Cleanup { session: self, plan: &partial.plan, step_id: partial.step_id });
+        let ending = Ending { session: self, handle: &handle };
+        let answer = self.run_piece(&partial, request, last).await?;
+        if !last {
+            std::mem::forget(ending);
         }
-        result
+        Ok(answer)
+    }
+
+    /// Ends all runs of which pieces are missing: they will not come any more.
+    pub fn end_partial_runs(&self) {
+        let runs = std::mem::take(&mut *self.partials.runs.lock());
+        runs.into_values().for_each(|partial| partial.end(self));
     }
 
     async fn run_piece(&self, partial: &Partial, request: RunStep, last: bool) -> Result<RunStepAnswer> {
@@ -104,7 +110,27 @@ impl MasterSession {
     }
 }
 
+/// Ends a run when its last piece is done, and when one fails or nobody waits for it any more.
+struct Ending<'a> {
+    session: &'a MasterSession,
+    handle: &'a str,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let partial = self.session.partials.runs.lock().remove(self.handle);
+        if let Some(partial) = partial {
+            partial.end(self.session);
+        }
+    }
+}
+
 impl Partial {
+    /// Tells all tasks that no more pieces will come.
+    fn end(&self, session: &MasterSession) {
+        drop(Cleanup { session, plan: &self.plan, step_id: self.step_id });
+    }
+
     /// Checks a piece against what was announced, and notes it.
     fn accept(&mut self, request: &RunStep) -> Result<()> {
         for (name, _) in &request.feeds {

@@ -2,7 +2,9 @@
 
 use crate::api::{RegisterGraph, WorkerClient, aside, from_task};
 use crate::master::session::MasterSession;
-use futures_util::future::join_all;
+use futures_channel::oneshot;
+use futures_util::FutureExt;
+use futures_util::future::{Shared, join_all};
 use graph::GraphDef;
 use parking_lot::Mutex;
 use plan::Signature;
@@ -13,8 +15,15 @@ use std::sync::Arc;
 /// The plans made so far; they stay right when the graph grows.
 #[derive(Default)]
 pub(crate) struct Plans {
-    made: Mutex<FxHashMap<Signature, Arc<Plan>>>,
+    made: Mutex<FxHashMap<Signature, Making>>,
     count: std::sync::atomic::AtomicU64,
+}
+
+/// A plan, or somebody who makes it for all who want it.
+#[derive(Clone)]
+enum Making {
+    Made(Arc<Plan>),
+    Begun(Shared<oneshot::Receiver<Result<Arc<Plan>>>>),
 }
 
 /// A step made ready at all tasks that take part.
@@ -22,6 +31,8 @@ pub(crate) struct Plan {
     pub parts: Vec<PlanPart>,
     /// What the keys of feeds and fetches begin with.
     pub key_prefix: String,
+    /// The graphs of a session that logs its placement, until a step has told the client.
+    pub untold: Mutex<Vec<GraphDef>>,
     signature: Signature,
     number: u64,
 }
@@ -43,26 +54,56 @@ impl Plan {
 }
 
 impl MasterSession {
-    /// The plan of a signature, made at its first use.
-    pub async fn plan(&self, mut signature: Signature) -> Result<Arc<Plan>> {
+    /// The plan of a signature, made at its first use. It is made to its end even if nobody waits for it any more: a step
+    /// that is tried again after it ran out of time finds it.
+    pub async fn plan(self: &Arc<Self>, mut signature: Signature) -> Result<Arc<Plan>> {
         signature.feeds.sort_unstable();
         signature.fetches.sort_unstable();
         signature.targets.sort_unstable();
-        if let Some(plan) = self.plans.made.lock().get(&signature) {
-            return Ok(plan.clone());
+        match self.begin_plan(signature) {
+            Making::Made(plan) => Ok(plan),
+            Making::Begun(wait) => wait.await.unwrap_or_else(|_| Err(internal!("the planning was given up"))),
         }
-        let plan = Arc::new(self.make_plan(&signature).await?);
-        Ok(self.plans.made.lock().entry(signature).or_insert(plan).clone())
+    }
+
+    fn begin_plan(self: &Arc<Self>, signature: Signature) -> Making {
+        let (tell, told) = oneshot::channel();
+        let begun = Making::Begun(told.shared());
+        {
+            let mut made = self.plans.made.lock();
+            if let Some(known) = made.get(&signature) {
+                return known.clone();
+            }
+            made.insert(signature.clone(), begun.clone());
+        }
+        let session = self.clone();
+        self.worker.peers.spawn(Box::pin(async move {
+            let plan = session.make_plan(&signature).await.map(Arc::new);
+            {
+                let mut made = session.plans.made.lock();
+                match &plan {
+                    Ok(plan) => made.insert(signature, Making::Made(plan.clone())),
+                    Err(_) => made.remove(&signature),
+                };
+            }
+            let _ = tell.send(plan);
+        }));
+        begun
     }
 
     async fn make_plan(&self, signature: &Signature) -> Result<Plan> {
         let number = self.plans.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let parts = aside(&*self.worker.peers, || self.cut(signature, number))?;
+        let untold = match self.config.log_placement {
+            true => parts.iter().map(|part| part.graph.clone()).collect(),
+            false => Vec::new(),
+        };
         let registered = join_all(parts.into_iter().map(|part| self.register(part.task, part.graph))).await;
         let name = &self.attributes[0].name;
         Ok(Plan {
-            parts: registered.into_iter().collect::<Result<_>>()?,
+            parts: self.all_or_none(registered).await?,
             key_prefix: format!("{name};{:016x};{name};", self.devices[0].incarnation),
+            untold: Mutex::new(untold),
             signature: signature.clone(),
             number,
         })
@@ -93,5 +134,14 @@ impl MasterSession {
         let handle = client.register_graph(request).await;
         let graph = handle.map_err(|error| if is_own { error } else { from_task(error, &task) })?;
         Ok(PlanPart { task, client: client.clone(), graph, is_own })
+    }
+
+    /// The parts of a plan; if one is refused, the others are of no use to their tasks.
+    async fn all_or_none(&self, parts: Vec<Result<PlanPart>>) -> Result<Vec<PlanPart>> {
+        if parts.iter().any(|part| part.is_err()) {
+            let useless = parts.iter().flatten();
+            join_all(useless.map(|part| part.client.deregister_graph(self.handle.clone(), part.graph.clone()))).await;
+        }
+        parts.into_iter().collect()
     }
 }

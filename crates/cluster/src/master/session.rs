@@ -123,6 +123,7 @@ impl MasterSession {
     /// Cancels running steps and tells the workers that the session is over.
     pub async fn close(&self) {
         self.closing.cancel(cancelled!("Step was cancelled by an explicit call to `Session::Close()`."));
+        self.end_partial_runs();
         let calls = self.targets.iter().map(|(_, client)| client.delete_session(self.handle.clone()));
         for ((task, _), answer) in self.targets.iter().zip(join_all(calls).await) {
             if let Err(error) = answer {

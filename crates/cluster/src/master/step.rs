@@ -43,15 +43,26 @@ pub struct RunStepAnswer {
 pub struct RunMetadata {
     /// When nodes ran.
     pub stats: StepStats,
-    /// What was run, by task.
+    /// What was run, by task: if the step's options ask for it, or at the first step of its kind in a session that logs
+    /// its placement.
     pub partition_graphs: Vec<GraphDef>,
+}
+
+impl RunMetadata {
+    /// Where nodes ran, a line for each as the master's log has it: `name: (Op): device`. Transfers between tasks are
+    /// left out.
+    pub fn placement(&self) -> Vec<String> {
+        let nodes = self.partition_graphs.iter().flat_map(|graph| &graph.nodes);
+        let nodes = nodes.filter(|node| !["_Send", "_Recv"].contains(&&*node.op));
+        nodes.map(|node| format!("{}: ({}): {}", node.name, node.op, node.device)).collect()
+    }
 }
 
 /// So long before the end of its time a step is given up: the answer takes a moment.
 const ANSWER_TIME: std::time::Duration = std::time::Duration::from_millis(20);
 
 impl MasterSession {
-    pub async fn run_step(&self, request: RunStep) -> Result<RunStepAnswer> {
+    pub async fn run_step(self: &Arc<Self>, request: RunStep) -> Result<RunStepAnswer> {
         if request.partial.is_some() {
             return self.run_partial_step(request).await;
         }
@@ -60,17 +71,21 @@ impl MasterSession {
             fetches: request.fetches.clone(),
             targets: request.targets.clone(),
         };
-        let plan = self.plan(signature).await?;
-        let call = self.run_plan(&plan, request.feeds, &request.fetches, &request.options);
-        self.bounded(call, request.options.timeout.or(self.config.step_timeout)).await
+        let timeout = request.options.timeout;
+        let call = async {
+            let plan = self.plan(signature).await?;
+            self.run_plan(&plan, request.feeds, &request.fetches, &request.options).await
+        };
+        self.bounded(call, timeout).await
     }
 
-    /// Ends a step early when the session closes or its time is up.
+    /// Ends a step early when the session closes or its time is up: its own, or that of every step of the session.
     pub async fn bounded<T>(
         &self,
         call: impl Future<Output = Result<T>>,
         timeout: Option<std::time::Duration>,
     ) -> Result<T> {
+        let timeout = timeout.or(self.config.step_timeout);
         let (tell, told) = oneshot::channel::<Error>();
         let token = self.closing.register(move |error| drop(tell.send(error.clone())))?;
         let call = std::pin::pin!(call);
@@ -164,9 +179,11 @@ impl MasterSession {
             };
             answer.tensors.push((name.clone(), tensor));
         }
-        if options.partition_graphs || self.config.log_placement {
-            answer.metadata.partition_graphs = self.partition_graphs(plan)?;
-        }
+        let untold = std::mem::take(&mut *plan.untold.lock());
+        answer.metadata.partition_graphs = match options.partition_graphs {
+            true if untold.is_empty() => self.partition_graphs(plan)?,
+            _ => untold,
+        };
         Ok(answer)
     }
 }

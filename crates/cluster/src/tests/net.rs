@@ -240,10 +240,10 @@ impl Link {
 
 /// A call with the client it is made on kept alive.
 macro_rules! carried {
-    ($($method:ident($($argument:ident: $kind:ty)?) -> $answer:ty;)*) => { $(
-        fn $method(&self $(, $argument: $kind)?) -> Future<'_, $answer> {
+    ($($method:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => { $(
+        fn $method(&self $(, $argument: $kind)*) -> Future<'_, $answer> {
             self.carry(stringify!($method), move |client| {
-                Box::pin(async move { client.$method($($argument)?).await })
+                Box::pin(async move { client.$method($($argument),*).await })
             })
         }
     )* };
@@ -255,6 +255,7 @@ impl WorkerClient for Link {
         create_session(request: CreateWorkerSession) -> ();
         delete_session(session: String) -> ();
         register_graph(request: RegisterGraph) -> String;
+        deregister_graph(session: String, graph: String) -> ();
         run_graph(request: RunGraph) -> RunGraphAnswer;
         cleanup_graph(step_id: u64) -> ();
         cleanup_all(containers: Vec<String>) -> ();

@@ -1,14 +1,18 @@
 //! Toy ops, and graphs written as text: `name @job:task = Op input input; …`.
 
+use crate::Worker;
 use graph::{AttrValue, GraphDef, NodeDef};
 use op::shapes::unknown;
 use op::{
-    Flow, Grad, Kernel, Op, Opened, Pieces, Registry, Setup, Stored, StoredPieces, Transfer, binary, later, outputs,
-    source, stored, unary,
+    Flow, Grad, Kernel, Op, Opened, Pieces, Registry, Resources, Setup, Stored, StoredPieces, Transfer, binary, later,
+    outputs, source, stored, unary,
 };
-use status::{Result, invalid};
+use parking_lot::Mutex;
+use status::{Error, Result, invalid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use tensor::{Bytes, DType, Shape, Tensor};
 
 const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op {
@@ -21,7 +25,7 @@ const OPS: &[Op] = &[
     row("Fail(a: int32) -> out: int32; stateful", |_| Ok(unary(|_, _| Err(invalid!("told to fail"))))),
     row("Stored() -> out: int32; value: int; stateful", in_file),
     row("Pulled(a: int32) -> out: int32; stateful", |_| Ok(later(pulled).pulling(0))),
-    row("Never(a: int32) -> out: int32; stateful", |_| Ok(later(never))),
+    row("Never(a: int32) -> out: int32; stateful", never),
     row(
         "_Send(tensor: T); T: type; tensor_name: string; send_device: string; send_device_incarnation: int; \
          recv_device: string; client_terminated: bool = false; stateful",
@@ -111,9 +115,33 @@ fn last(shape: Shape, pieces: Arc<dyn Pieces>, number: i32, done: op::Done) {
     }));
 }
 
+/// Ops on a device that wait for ever.
+#[derive(Default)]
+struct Waiting(AtomicUsize);
+
+/// How many ops of a task wait for ever.
+pub fn waiting(worker: &Worker) -> usize {
+    let of = |resources: &Arc<Resources>| resources.get::<Waiting>("toy", "waiting");
+    worker.resources().filter_map(of).map(|waiting| waiting.0.load(Relaxed)).sum()
+}
+
 /// Waits until the step is cancelled.
-fn never(ctx: &op::Ctx<'_>, _: op::Inputs, done: op::Done) {
-    let _ = ctx.env.cancel.register(move |error| done(Err(error.clone())));
+fn never(setup: &Setup<'_>) -> Result<Kernel> {
+    let waiting = setup.resources().get_or_create("toy", "waiting", || Ok(Waiting::default()))?;
+    Ok(later(move |ctx, _, done| {
+        waiting.0.fetch_add(1, Relaxed);
+        let (left, done) = (waiting.clone(), Mutex::new(Some(done)));
+        let end = Arc::new(move |error: &Error| {
+            if let Some(done) = done.lock().take() {
+                left.0.fetch_sub(1, Relaxed);
+                done(Err(error.clone()));
+            }
+        });
+        let told = end.clone();
+        if let Err(error) = ctx.env.cancel.register(move |error| told(error)) {
+            end(&error);
+        }
+    }))
 }
 
 fn ends(setup: &Setup<'_>) -> Result<Transfer> {

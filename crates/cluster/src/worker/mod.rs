@@ -192,7 +192,7 @@ impl Worker {
     fn open_session(self: &Arc<Self>, request: CreateWorkerSession) {
         let session = WorkerSession::new(self, &request);
         members::watch(self, &session);
-        let ended: Vec<Arc<WorkerSession>> = {
+        let ended: Vec<(String, Arc<WorkerSession>)> = {
             let mut sessions = self.sessions.lock();
             // A master that restarted will never end its old sessions.
             let is_over = |old: &WorkerSession| {
@@ -202,18 +202,23 @@ impl Worker {
             };
             let over: Vec<String> =
                 sessions.iter().filter(|(_, old)| is_over(old)).map(|(handle, _)| handle.clone()).collect();
-            let ended = over.iter().filter_map(|handle| sessions.remove(handle)).collect();
+            let ended = over.iter().filter_map(|handle| sessions.remove_entry(handle)).collect();
             sessions.insert(request.session.clone(), session);
             ended
         };
-        ended.iter().for_each(|session| session.end());
+        ended.iter().for_each(|(handle, session)| self.end_session(handle, session));
     }
 
     fn close_session(&self, handle: &str) {
         let session = self.sessions.lock().remove(handle);
         if let Some(session) = session {
-            session.end();
+            self.end_session(handle, &session);
         }
+    }
+
+    fn end_session(&self, handle: &str, session: &WorkerSession) {
+        session.end();
+        self.steps.forget_partial(handle);
     }
 
     /// Forgets containers on all devices; the default one if none is named.
@@ -268,6 +273,10 @@ impl WorkerClient for Near {
             let session = self.0.session(&request.session)?;
             aside(&*self.0.peers, || session.register(&request))
         })
+    }
+
+    fn deregister_graph(&self, session: String, graph: String) -> Future<'_, ()> {
+        Box::pin(async move { self.0.session(&session)?.deregister(&graph) })
     }
 
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {

@@ -4,9 +4,11 @@ use crate::api::{RecvTensor, from_task};
 use crate::worker::Worker;
 use crate::{ClusterSpec, Task};
 use exec::LocalRendezvous;
-use futures_util::future::{Either, select};
+use futures_channel::oneshot;
+use futures_util::FutureExt;
+use futures_util::future::{Either, Shared, select};
 use graph::DeviceSpec;
-use op::{Opening, Received, Rendezvous, Stored};
+use op::{Cancel, Opening, Received, Rendezvous, Stored};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Error, Result, aborted, invalid};
@@ -25,41 +27,94 @@ pub(crate) struct Steps {
 
 #[derive(Default)]
 struct Inner {
-    running: FxHashMap<u64, Arc<LocalRendezvous>>,
+    running: FxHashMap<u64, Step>,
     ended: VecDeque<u64>,
+}
+
+#[derive(Default)]
+struct Step {
+    rendezvous: Arc<LocalRendezvous>,
+    /// The run, if it comes in several calls: then it goes on between them.
+    partial: Option<PartialRun>,
+}
+
+impl Step {
+    /// Whoever still waits for its tensors gets an error, and so do ops that wait for something else.
+    fn end(self, step_id: u64) {
+        let over = aborted!("Step {step_id} has ended").derived();
+        self.rendezvous.abort(over.clone());
+        if let Some(partial) = self.partial {
+            partial.cancel.cancel(over);
+        }
+    }
+}
+
+/// A run of which some calls are still to come.
+#[derive(Clone)]
+pub(crate) struct PartialRun {
+    pub session: String,
+    pub cancel: Arc<Cancel>,
+    /// How it ended.
+    pub end: Shared<oneshot::Receiver<Result<()>>>,
 }
 
 impl Steps {
     /// The rendezvous of a step; tensors may be asked for before the step is started here.
     pub fn rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
-        let mut inner = self.inner.lock();
-        if let Some(rendezvous) = inner.running.get(&step_id) {
-            return Ok(rendezvous.clone());
-        }
-        if inner.ended.contains(&step_id) {
-            return Err(aborted!("Step {step_id} has ended on this task"));
-        }
-        Ok(inner.running.entry(step_id).or_default().clone())
+        Ok(self.inner.lock().step(step_id)?.rendezvous.clone())
     }
 
-    /// Ends a step: whoever still waits for its tensors gets an error.
-    pub fn forget(&self, step_id: u64) {
-        let rendezvous = {
-            let mut inner = self.inner.lock();
-            if inner.ended.len() == REMEMBERED {
-                inner.ended.pop_front();
-            }
-            inner.ended.push_back(step_id);
-            inner.running.remove(&step_id)
-        };
-        if let Some(rendezvous) = rendezvous {
-            rendezvous.abort(aborted!("Step {step_id} has ended").derived());
+    /// The run of a step that comes in several calls; to the first of them also what its end is to be told to.
+    pub fn partial(&self, step_id: u64, session: &str) -> Result<(PartialRun, Option<oneshot::Sender<Result<()>>>)> {
+        let mut inner = self.inner.lock();
+        let step = inner.step(step_id)?;
+        if let Some(partial) = &step.partial {
+            return Ok((partial.clone(), None));
         }
+        let (tell, end) = oneshot::channel();
+        let partial = PartialRun { session: session.to_string(), cancel: Arc::default(), end: end.shared() };
+        Ok((step.partial.insert(partial).clone(), Some(tell)))
+    }
+
+    /// Ends a step.
+    pub fn forget(&self, step_id: u64) {
+        let step = self.inner.lock().remove(step_id);
+        if let Some(step) = step {
+            step.end(step_id);
+        }
+    }
+
+    /// Ends the steps of a session that go on without a call.
+    pub fn forget_partial(&self, session: &str) {
+        let steps: Vec<(u64, Step)> = {
+            let mut inner = self.inner.lock();
+            let is_over = |step: &Step| step.partial.as_ref().is_some_and(|partial| partial.session == session);
+            let over: Vec<u64> = inner.running.iter().filter(|(_, step)| is_over(step)).map(|(&id, _)| id).collect();
+            over.into_iter().filter_map(|id| Some((id, inner.remove(id)?))).collect()
+        };
+        steps.into_iter().for_each(|(step_id, step)| step.end(step_id));
     }
 
     pub fn abort_all(&self, error: &Error) {
-        let running: Vec<_> = self.inner.lock().running.values().cloned().collect();
+        let running: Vec<_> = self.inner.lock().running.values().map(|step| step.rendezvous.clone()).collect();
         running.iter().for_each(|rendezvous| rendezvous.abort(error.clone()));
+    }
+}
+
+impl Inner {
+    fn step(&mut self, step_id: u64) -> Result<&mut Step> {
+        if !self.running.contains_key(&step_id) && self.ended.contains(&step_id) {
+            return Err(aborted!("Step {step_id} has ended on this task"));
+        }
+        Ok(self.running.entry(step_id).or_default())
+    }
+
+    fn remove(&mut self, step_id: u64) -> Option<Step> {
+        if self.ended.len() == REMEMBERED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(step_id);
+        self.running.remove(&step_id)
     }
 }
 
@@ -67,6 +122,12 @@ impl Worker {
     /// Puts a tensor where another task that asks for this key of this step finds it.
     pub fn offer(&self, step_id: u64, key: &str, tensor: Tensor) -> Result<()> {
         self.steps.rendezvous(step_id)?.send(key, tensor, false)
+    }
+
+    /// How many steps somebody has mentioned here and nobody has ended.
+    #[cfg(test)]
+    pub(crate) fn steps_under_way(&self) -> usize {
+        self.steps.inner.lock().running.len()
     }
 
     pub(crate) fn step_rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
@@ -132,7 +193,7 @@ impl StepRendezvous {
             Ok(link) => link,
             Err(error) => return done(Err(error)),
         };
-        let (over, gone) = futures_channel::oneshot::channel::<()>();
+        let (over, gone) = oneshot::channel::<()>();
         let reader = move |received| {
             drop(over);
             done(received);

@@ -1,7 +1,6 @@
 //! A session at a worker: its graphs, its kernels with state, its view of the cluster.
 
 use crate::api::{CreateWorkerSession, RegisterGraph};
-use crate::worker::step::Partials;
 use crate::worker::{LocalDevice, Worker, fresh_resources};
 use crate::{ClusterSpec, Task};
 use exec::{Devices, Kernels, Library, Program, compile, prepare};
@@ -21,7 +20,6 @@ pub(crate) struct WorkerSession {
     differentiate: Option<Arc<exec::Differentiate>>,
     graphs: Mutex<FxHashMap<String, Arc<Registered>>>,
     next: std::sync::atomic::AtomicU64,
-    pub partials: Partials,
     /// The session as it takes part in synchronous training, if this task tells sessions apart.
     pub member: Option<Arc<Member>>,
 }
@@ -54,7 +52,6 @@ impl WorkerSession {
             differentiate: worker.differentiate.clone(),
             graphs: Mutex::default(),
             next: Default::default(),
-            partials: Partials::default(),
             member: (worker.sync_policy != SyncPolicy::Tf && !request.session.is_empty())
                 .then(|| Arc::new(Member::new(worker.sync_policy, &request.master_task))),
         })
@@ -89,6 +86,14 @@ impl WorkerSession {
         let handle = format!("{number:016x}");
         self.graphs.lock().insert(handle.clone(), Arc::new(Registered { program, _library: library }));
         Ok(handle)
+    }
+
+    /// Forgets a graph; steps of it that run keep it until their end.
+    pub fn deregister(&self, handle: &str) -> Result<()> {
+        let found = self.graphs.lock().remove(handle);
+        found
+            .map(drop)
+            .ok_or_else(|| aborted!("Graph handle is not found: {handle}. Possibly, this worker just restarted."))
     }
 
     pub fn graph(&self, handle: &str) -> Result<Arc<Registered>> {

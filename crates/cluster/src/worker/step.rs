@@ -6,23 +6,10 @@ use crate::worker::session::WorkerSession;
 use crate::worker::{Worker, session::Registered};
 use exec::{LocalRendezvous, RunOptions, Stats};
 use futures_channel::oneshot;
-use futures_util::FutureExt;
-use futures_util::future::Shared;
 use op::{Cancel, Rendezvous, Resources, StepEnv};
-use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use status::{Result, cancelled, internal, invalid};
 use std::sync::Arc;
 use tensor::Tensor;
-
-/// The end of a run, for everybody who waits for it.
-type End = Shared<std::pin::Pin<Box<dyn std::future::Future<Output = Result<()>> + Send>>>;
-
-/// Runs of which some calls are still to come.
-#[derive(Default)]
-pub(crate) struct Partials {
-    runs: Mutex<FxHashMap<u64, (End, Arc<Cancel>)>>,
-}
 
 pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<RunGraphAnswer> {
     let session = worker.session(&request.session)?;
@@ -33,12 +20,21 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
     if request.partial {
         return run_partial(&worker, &session, local, request).await;
     }
-    let registered = session.graph(&request.graph)?;
     let stats = request.trace.then(|| Arc::new(Stats::new()));
-    let cancel = Arc::new(Cancel::default());
+    let run = Run {
+        worker: &worker,
+        session: &session,
+        registered: session.graph(&request.graph)?,
+        step_id: request.step_id,
+        local: local.clone(),
+        cancel: Arc::default(),
+        stats: stats.clone(),
+    };
     // Dropped when the caller goes away: then nobody wants the step any more.
-    let guard = CancelOnDrop(Some(cancel.clone()));
-    start(&worker, &session, &registered, &request, local.clone(), cancel, stats.clone()).await?;
+    let guard = CancelOnDrop(Some(run.cancel.clone()));
+    let (tell, end) = oneshot::channel();
+    start(run, tell);
+    ended(end.await)?;
     guard.disarm();
     worker.check_keeping()?;
     worker.counters.step();
@@ -83,30 +79,30 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Starts the executor; the future ends with it.
-fn start(
-    worker: &Arc<Worker>,
-    session: &Arc<WorkerSession>,
-    registered: &Arc<Registered>,
-    request: &RunGraph,
+/// A run that is about to begin.
+struct Run<'a> {
+    worker: &'a Arc<Worker>,
+    session: &'a Arc<WorkerSession>,
+    registered: Arc<Registered>,
+    step_id: u64,
     local: Arc<LocalRendezvous>,
     cancel: Arc<Cancel>,
     stats: Option<Arc<Stats>>,
-) -> std::pin::Pin<Box<dyn std::future::Future<Output = Result<()>> + Send>> {
+}
+
+/// Starts the executor, which tells how it ended.
+fn start(run: Run<'_>, tell: oneshot::Sender<Result<()>>) {
+    let Run { worker, session, registered, step_id, local, cancel, stats } = run;
     let (cluster, own) = match &session.cluster {
         Some((cluster, task)) => (cluster.clone(), task.clone()),
         None => (worker.cluster(), worker.task.clone()),
     };
-    let rendezvous =
-        StepRendezvous { local: local.clone(), worker: worker.clone(), cluster, step_id: request.step_id, own };
+    let rendezvous = StepRendezvous { local: local.clone(), worker: worker.clone(), cluster, step_id, own };
     // A step that is cancelled from outside must not leave its Recvs waiting.
-    let _ = cancel.register({
-        let local = local.clone();
-        move |error| local.abort(error.clone())
-    });
+    let _ = cancel.register(move |error| local.abort(error.clone()));
     let threads = worker.threads.clone();
     let env = Arc::new(StepEnv {
-        step_id: request.step_id,
+        step_id,
         pool: worker.pool.clone(),
         step_resources: Resources::new("__per_step"),
         rendezvous: Arc::new(rendezvous),
@@ -115,14 +111,16 @@ fn start(
         member: session.member.clone(),
         stats,
     });
-    let (answer, wait) = oneshot::channel();
-    let keep = registered.clone();
+    let program = registered.program.clone();
     let finish = Box::new(move |result: Result<_>| {
-        let _keep = keep;
-        let _ = answer.send(result.map(|_: Vec<_>| ()));
+        let _keep = registered;
+        let _ = tell.send(result.map(|_: Vec<_>| ()));
     });
-    exec::run(registered.program.clone(), RunOptions { env, args: Vec::new() }, finish);
-    Box::pin(async move { wait.await.unwrap_or_else(|_| Err(internal!("the executor ended without an answer"))) })
+    exec::run(program, RunOptions { env, args: Vec::new() }, finish);
+}
+
+fn ended(end: std::result::Result<Result<()>, oneshot::Canceled>) -> Result<()> {
+    end.unwrap_or_else(|_| Err(internal!("the executor ended without an answer")))
 }
 
 /// A fetched tensor; the run is over, so it is there or was dead.
@@ -143,18 +141,13 @@ async fn run_partial(
     local: Arc<LocalRendezvous>,
     request: RunGraph,
 ) -> Result<RunGraphAnswer> {
-    let known = session.partials.runs.lock().get(&request.step_id).cloned();
-    let (end, cancel) = match known {
-        Some(known) => known,
-        None => {
-            let registered = session.graph(&request.graph)?;
-            let cancel = Arc::new(Cancel::default());
-            let end = start(worker, session, &registered, &request, local.clone(), cancel.clone(), None).shared();
-            session.partials.runs.lock().insert(request.step_id, (end.clone(), cancel.clone()));
-            (end, cancel)
-        }
-    };
-    let guard = CancelOnDrop(Some(cancel));
+    let registered = session.graph(&request.graph)?;
+    let (run, first) = worker.steps.partial(request.step_id, &request.session)?;
+    if let Some(tell) = first {
+        let (step_id, cancel) = (request.step_id, run.cancel.clone());
+        start(Run { worker, session, registered, step_id, local: local.clone(), cancel, stats: None }, tell);
+    }
+    let guard = CancelOnDrop(Some(run.cancel));
     let mut answer = RunGraphAnswer::default();
     for key in &request.recv {
         let (send, wait) = oneshot::channel();
@@ -166,9 +159,8 @@ async fn run_partial(
         }
     }
     if request.last_partial {
-        let result = end.await;
-        session.partials.runs.lock().remove(&request.step_id);
-        result?;
+        ended(run.end.await)?;
+        worker.check_keeping()?;
         worker.counters.step();
     }
     guard.disarm();

@@ -63,6 +63,14 @@ impl WorkerClient for FarWorker {
         })
     }
 
+    fn deregister_graph(&self, session: String, graph: String) -> Future<'_, ()> {
+        Box::pin(async move {
+            let message = wire::encode_deregister_graph(session, graph);
+            let call = async |line: Arc<Line>| client(&line).deregister_graph(message).await;
+            self.link.call("DeregisterGraph", call).await.map(drop)
+        })
+    }
+
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
         Box::pin(async move {
             let message = wire::encode_run_graph(request, request_id())?;

@@ -62,8 +62,13 @@ impl WorkerService for Service {
         answer(handle.map(|graph_handle| pb::RegisterGraphResponse { graph_handle }))
     }
 
-    async fn deregister_graph(&self, _: Request<pb::DeregisterGraphRequest>) -> Answer<pb::DeregisterGraphResponse> {
-        answer(Ok(pb::DeregisterGraphResponse {}))
+    async fn deregister_graph(
+        &self,
+        request: Request<pb::DeregisterGraphRequest>,
+    ) -> Answer<pb::DeregisterGraphResponse> {
+        let (session, graph) = wire::deregister_graph(request.into_inner());
+        let forgotten = self.client.deregister_graph(session, graph).await;
+        answer(forgotten.map(|()| pb::DeregisterGraphResponse {}))
     }
 
     async fn run_graph(&self, request: Request<pb::RunGraphRequest>) -> Answer<pb::RunGraphResponse> {

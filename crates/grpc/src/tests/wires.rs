@@ -47,6 +47,9 @@ impl WorkerClient for Shelf {
     fn register_graph(&self, _: RegisterGraph) -> Future<'_, String> {
         no()
     }
+    fn deregister_graph(&self, _: String, _: String) -> Future<'_, ()> {
+        no()
+    }
     fn run_graph(&self, _: RunGraph) -> Future<'_, RunGraphAnswer> {
         Box::pin(async { Err(status::aborted!("an echo").derived()) })
     }

@@ -1,6 +1,7 @@
 //! Sessions in this process: steps, pieces, callables, errors, and a model that learns.
 
 mod learning;
+mod server;
 mod trace;
 
 use crate::{RunOptions, Session, SessionConfig, feeds};

@@ -1,0 +1,51 @@
+//! Sessions on servers in this process: what a server gives them unasked, and what they learn of their placement.
+
+use crate::{LocalCluster, RunOptions, ServerOptions, Session, SessionConfig, feeds};
+use ops::array::constant::constant;
+use tensor::Tensor;
+
+const PS: &str = "/job:ps/replica:0/task:0/device:CPU:0";
+const WORKER: &str = "/job:worker/replica:0/task:0/device:CPU:0";
+
+fn cluster(default_session_config: SessionConfig) -> LocalCluster {
+    let change = |options| ServerOptions {
+        inter_op_threads: 1,
+        intra_op_threads: 1,
+        default_session_config: default_session_config.clone(),
+        ..options
+    };
+    LocalCluster::start_with(&[("ps", 1), ("worker", 1)], change).unwrap()
+}
+
+fn only(filter: &str) -> SessionConfig {
+    SessionConfig { device_filters: vec![filter.to_string()], ..SessionConfig::default() }
+}
+
+#[test]
+fn what_the_server_has_is_laid_under_what_a_session_asks_for() {
+    let cluster = cluster(SessionConfig { log_placement: true, ..only("/job:worker") });
+    let graph = super::graph();
+    let three = constant(&graph.root(), Tensor::from(3f32));
+    let devices = |config: SessionConfig| {
+        let session = Session::with_config(&cluster.targets("worker")[0], &graph, config).unwrap();
+        let (value, metadata) = session.run_with::<f32>(&three, feeds! {}, RunOptions::default()).unwrap();
+        assert_eq!((value, metadata.placement()), (3.0, vec![format!("Const: (Const): {WORKER}")]));
+        session.list_devices().unwrap().into_iter().map(|device| device.name).collect::<Vec<_>>()
+    };
+    assert_eq!(devices(SessionConfig::default()), [WORKER]);
+    assert_eq!(devices(only("/job:ps")), [WORKER, PS]);
+}
+
+#[test]
+fn a_session_learns_its_placement_once() {
+    let cluster = cluster(SessionConfig::default());
+    let graph = super::graph();
+    let far = graph.root().on("/job:ps");
+    let sum = constant(&far, Tensor::from(3f32)) + 1.0;
+    let config = SessionConfig { log_placement: true, ..SessionConfig::default() };
+    let session = Session::with_config(&cluster.targets("worker")[0], &graph, config).unwrap();
+    let placement = || session.run_with::<f32>(&sum, feeds! {}, RunOptions::default()).unwrap().1.placement();
+    let first = placement();
+    assert!(!first.is_empty() && first.iter().all(|line| line.ends_with(PS)), "{first:?}");
+    assert!(placement().is_empty());
+}
