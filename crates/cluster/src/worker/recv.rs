@@ -2,6 +2,7 @@
 
 use crate::api::{RecvTensor, from_task};
 use crate::worker::Worker;
+use crate::worker::buffers::Buffers;
 use crate::{ClusterSpec, Task};
 use exec::LocalRendezvous;
 use futures_util::future::{Either, select};
@@ -9,7 +10,7 @@ use graph::DeviceSpec;
 use op::{Opening, Received, Rendezvous, Stored};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use status::{Error, Result, aborted, invalid};
+use status::{Error, Result, aborted, internal, invalid};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tensor::Tensor;
@@ -17,7 +18,7 @@ use tensor::Tensor;
 /// How many finished steps are remembered, so that late callers get an answer.
 const REMEMBERED: usize = 4096;
 
-/// The rendezvous of every step that somebody has mentioned and nobody has ended.
+/// What every step holds that somebody has mentioned and nobody has ended.
 #[derive(Default)]
 pub(crate) struct Steps {
     inner: Mutex<Inner>,
@@ -25,16 +26,30 @@ pub(crate) struct Steps {
 
 #[derive(Default)]
 struct Inner {
-    running: FxHashMap<u64, Arc<LocalRendezvous>>,
+    running: FxHashMap<u64, Step>,
     ended: VecDeque<u64>,
 }
 
+/// Where what a step hands to others waits for them.
+#[derive(Clone, Default)]
+pub(crate) struct Step {
+    pub tensors: Arc<LocalRendezvous>,
+    pub buffers: Arc<Buffers>,
+}
+
+impl Step {
+    pub fn abort(&self, error: Error) {
+        self.tensors.abort(error.clone());
+        self.buffers.abort(error);
+    }
+}
+
 impl Steps {
-    /// The rendezvous of a step; tensors may be asked for before the step is started here.
-    pub fn rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
+    /// A step; tensors may be asked for before it is started here.
+    pub fn step(&self, step_id: u64) -> Result<Step> {
         let mut inner = self.inner.lock();
-        if let Some(rendezvous) = inner.running.get(&step_id) {
-            return Ok(rendezvous.clone());
+        if let Some(step) = inner.running.get(&step_id) {
+            return Ok(step.clone());
         }
         if inner.ended.contains(&step_id) {
             return Err(aborted!("Step {step_id} has ended on this task"));
@@ -42,9 +57,9 @@ impl Steps {
         Ok(inner.running.entry(step_id).or_default().clone())
     }
 
-    /// Ends a step: whoever still waits for its tensors gets an error.
+    /// Ends a step: whoever still waits for its tensors and buffers gets an error.
     pub fn forget(&self, step_id: u64) {
-        let rendezvous = {
+        let step = {
             let mut inner = self.inner.lock();
             if inner.ended.len() == REMEMBERED {
                 inner.ended.pop_front();
@@ -52,31 +67,33 @@ impl Steps {
             inner.ended.push_back(step_id);
             inner.running.remove(&step_id)
         };
-        if let Some(rendezvous) = rendezvous {
-            rendezvous.abort(aborted!("Step {step_id} has ended").derived());
+        if let Some(step) = step {
+            step.tensors.abort(aborted!("Step {step_id} has ended").derived());
+            step.buffers.abort(internal!("Delete called on non-empty BufRendezvous"));
         }
     }
 
     pub fn abort_all(&self, error: &Error) {
         let running: Vec<_> = self.inner.lock().running.values().cloned().collect();
-        running.iter().for_each(|rendezvous| rendezvous.abort(error.clone()));
+        running.iter().for_each(|step: &Step| step.abort(error.clone()));
     }
 }
 
 impl Worker {
     /// Puts a tensor where another task that asks for this key of this step finds it.
     pub fn offer(&self, step_id: u64, key: &str, tensor: Tensor) -> Result<()> {
-        self.steps.rendezvous(step_id)?.send(key, tensor, false)
+        self.steps.step(step_id)?.tensors.send(key, tensor, false)
     }
 
-    pub(crate) fn step_rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
-        self.steps.rendezvous(step_id)
+    pub(crate) fn step(&self, step_id: u64) -> Result<Step> {
+        self.steps.step(step_id)
     }
 }
 
 /// The rendezvous of a step as its executor sees it: keys of other tasks are fetched from there.
 pub(crate) struct StepRendezvous {
     pub local: Arc<LocalRendezvous>,
+    pub buffers: Arc<Buffers>,
     pub worker: Arc<Worker>,
     pub cluster: ClusterSpec,
     pub step_id: u64,
@@ -109,6 +126,7 @@ impl Rendezvous for StepRendezvous {
     }
 
     fn abort(&self, error: Error) {
+        self.buffers.abort(error.clone());
         self.local.abort(error);
     }
 }

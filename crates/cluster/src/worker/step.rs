@@ -1,7 +1,7 @@
 //! One run of a registered graph.
 
 use crate::api::{RunGraph, RunGraphAnswer, StepStats};
-use crate::worker::recv::StepRendezvous;
+use crate::worker::recv::{Step, StepRendezvous};
 use crate::worker::session::WorkerSession;
 use crate::worker::{Worker, session::Registered};
 use exec::{LocalRendezvous, RunOptions, Stats};
@@ -26,25 +26,25 @@ pub(crate) struct Partials {
 
 pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<RunGraphAnswer> {
     let session = worker.session(&request.session)?;
-    let local = worker.step_rendezvous(request.step_id)?;
+    let step = worker.step(request.step_id)?;
     for (key, tensor) in request.send.iter() {
-        local.send(key, tensor.clone(), false)?;
+        step.tensors.send(key, tensor.clone(), false)?;
     }
     if request.partial {
-        return run_partial(&worker, &session, local, request).await;
+        return run_partial(&worker, &session, step, request).await;
     }
     let registered = session.graph(&request.graph)?;
     let stats = request.trace.then(|| Arc::new(Stats::new()));
     let cancel = Arc::new(Cancel::default());
     // Dropped when the caller goes away: then nobody wants the step any more.
     let guard = CancelOnDrop(Some(cancel.clone()));
-    start(&worker, &session, &registered, &request, local.clone(), cancel, stats.clone()).await?;
+    start(&worker, &session, &registered, &request, step.clone(), cancel, stats.clone()).await?;
     guard.disarm();
     worker.check_keeping()?;
     worker.counters.step();
     let mut answer = RunGraphAnswer::default();
     for key in request.recv {
-        let tensor = take(&local, &key)?;
+        let tensor = take(&step.tensors, &key)?;
         answer.recv.push((key, tensor));
     }
     if let Some(stats) = stats {
@@ -89,7 +89,7 @@ fn start(
     session: &Arc<WorkerSession>,
     registered: &Arc<Registered>,
     request: &RunGraph,
-    local: Arc<LocalRendezvous>,
+    step: Step,
     cancel: Arc<Cancel>,
     stats: Option<Arc<Stats>>,
 ) -> std::pin::Pin<Box<dyn std::future::Future<Output = Result<()>> + Send>> {
@@ -97,13 +97,16 @@ fn start(
         Some((cluster, task)) => (cluster.clone(), task.clone()),
         None => (worker.cluster(), worker.task.clone()),
     };
-    let rendezvous =
-        StepRendezvous { local: local.clone(), worker: worker.clone(), cluster, step_id: request.step_id, own };
+    let rendezvous = StepRendezvous {
+        local: step.tensors.clone(),
+        buffers: step.buffers.clone(),
+        worker: worker.clone(),
+        cluster,
+        step_id: request.step_id,
+        own,
+    };
     // A step that is cancelled from outside must not leave its Recvs waiting.
-    let _ = cancel.register({
-        let local = local.clone();
-        move |error| local.abort(error.clone())
-    });
+    let _ = cancel.register(move |error| step.abort(error.clone()));
     let threads = worker.threads.clone();
     let env = Arc::new(StepEnv {
         step_id: request.step_id,
@@ -140,7 +143,7 @@ fn take(local: &LocalRendezvous, key: &str) -> Result<Tensor> {
 async fn run_partial(
     worker: &Arc<Worker>,
     session: &Arc<WorkerSession>,
-    local: Arc<LocalRendezvous>,
+    step: Step,
     request: RunGraph,
 ) -> Result<RunGraphAnswer> {
     let known = session.partials.runs.lock().get(&request.step_id).cloned();
@@ -149,7 +152,7 @@ async fn run_partial(
         None => {
             let registered = session.graph(&request.graph)?;
             let cancel = Arc::new(Cancel::default());
-            let end = start(worker, session, &registered, &request, local.clone(), cancel.clone(), None).shared();
+            let end = start(worker, session, &registered, &request, step.clone(), cancel.clone(), None).shared();
             session.partials.runs.lock().insert(request.step_id, (end.clone(), cancel.clone()));
             (end, cancel)
         }
@@ -158,7 +161,7 @@ async fn run_partial(
     let mut answer = RunGraphAnswer::default();
     for key in &request.recv {
         let (send, wait) = oneshot::channel();
-        local.recv(key, Box::new(move |received| drop(send.send(received))));
+        step.tensors.recv(key, Box::new(move |received| drop(send.send(received))));
         match wait.await.unwrap_or_else(|_| Err(internal!("the step ended"))) {
             Ok((tensor, false)) => answer.recv.push((key.clone(), tensor)),
             Ok((_, true)) => return Err(invalid!("The tensor returned for {key} was not valid.")),
