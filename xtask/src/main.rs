@@ -17,7 +17,8 @@ usage: cargo xtask <task>
 
   test             run all tests: Rust, conformance cases, real TensorFlow clients and servers
   test NAME        only Rust tests whose name contains NAME
-  soak             many faults in training, many clients, many kills of a ps with a journal and of savers
+  soak             many faults in training, many clients, many kills of a ps with a journal and of savers, and a tensor
+                   of 2.2 GB (it takes 8 GB of memory)
   python           install TensorFlow into the cache and print the path of its interpreter
   screenshots      draw the pictures of docs/images anew: TensorBoard on a run of the demo
   cases --update   let real TensorFlow write the expected part of all conformance cases

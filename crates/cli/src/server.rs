@@ -16,10 +16,15 @@ use std::time::Duration;
     flowgrid server --ps_hosts=h0:2222 --worker_hosts=h1:2222 --job_name=ps --task_index=0\n  \
     TF_CONFIG='{\"cluster\":{\"worker\":[\"127.0.0.1:2222\"]},\"task\":{\"type\":\"worker\",\"index\":0}}' flowgrid server\n\n\
     Then, in Python:  tf.compat.v1.Session(\"grpc://127.0.0.1:2222\")\n\
-    It listens on the host it is given for itself, not on all interfaces.")]
+    It listens on the host it is given for itself, not on all interfaces: --bind 0.0.0.0 does.")]
 pub struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
+
+    /// Listen on the interface of this host, 0.0.0.0 or :: for all, at the port of the task's own address: in a container
+    /// or behind NAT that address is not one of this machine.
+    #[arg(long, value_name = "HOST")]
+    bind: Option<String>,
 
     /// CPU devices of this task: /device:CPU:0, /device:CPU:1, …
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -33,7 +38,7 @@ pub struct Args {
     #[arg(long, default_value_t = 0, value_name = "N")]
     intra_op_parallelism_threads: usize,
 
-    /// Seconds without a sign of life after which another task is taken for dead.
+    /// Seconds without a sign of life after which another task is taken for dead; a caller after three times as long.
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
     peer_timeout: f64,
 
@@ -49,6 +54,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let (cluster, task) = args.cluster.resolve(std::env::var("TF_CONFIG").ok().as_deref())?;
     let server = Server::start(ServerOptions {
+        bind: args.bind,
         devices: args.cpu_devices,
         inter_op_threads: args.inter_op_parallelism_threads,
         intra_op_threads: args.intra_op_parallelism_threads,

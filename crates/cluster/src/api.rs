@@ -3,7 +3,7 @@
 use crate::{ClusterSpec, Task};
 use exec::NodeStats;
 use graph::GraphDef;
-use status::{Error, Result, internal};
+use status::{Error, Result, internal, unimplemented_op};
 use std::pin::Pin;
 use std::sync::Arc;
 use tensor::{Bytes, DType, Shape, Tensor};
@@ -92,6 +92,19 @@ pub struct RecvTensor {
     pub key: String,
 }
 
+/// A buffer of a collective op, asked for by another task.
+#[derive(Clone, Debug, Default)]
+pub struct RecvBuf {
+    /// The step's number.
+    pub step_id: u64,
+    /// The buffer's key.
+    pub key: String,
+    /// The device it is on.
+    pub device: String,
+    /// The incarnation of that device.
+    pub incarnation: u64,
+}
+
 /// Asks a task to note which tensors it receives from others, or to tell what it noted.
 #[derive(Clone, Debug, Default)]
 pub struct Logging {
@@ -166,6 +179,10 @@ pub trait WorkerClient: Send + Sync {
             let (tensor, dead) = self.recv_tensor(request).await?;
             Ok(Arriving::Whole(tensor, dead))
         })
+    }
+    /// Waits for a buffer of a collective op.
+    fn recv_buf(&self, _: RecvBuf) -> Future<'_, Bytes> {
+        Box::pin(async { Err(unimplemented_op!("this task takes part in no collective operation")) })
     }
     /// Notes transfers, or tells them by step.
     fn logging(&self, _: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {

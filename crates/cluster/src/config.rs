@@ -17,6 +17,11 @@ pub struct SessionConfig {
     pub isolate_state: bool,
     /// Limit of every step that sets none.
     pub step_timeout: Option<Duration>,
+    /// How long a new session in Rust waits for a server that is not up yet; as long as `step_timeout` if this says
+    /// nothing, and a minute if neither does.
+    pub connect_timeout: Option<Duration>,
+    /// After this long without a sign of life a session in Rust takes its server for dead; 5 s if nothing is said.
+    pub peer_timeout: Option<Duration>,
     /// Threads that run heavy ops; zero means the server's choice.
     pub inter_op_threads: usize,
     /// Threads over which one op splits its loops; zero means the server's choice.

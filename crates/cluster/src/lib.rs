@@ -9,8 +9,8 @@ mod spec;
 mod worker;
 
 pub use api::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, StepStats, Stream, TransferStats, WorkerClient,
+    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RecvTensor, RegisterGraph,
+    RunGraph, RunGraphAnswer, StepStats, Stream, TransferStats, WorkerClient,
 };
 pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};

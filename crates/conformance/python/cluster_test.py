@@ -1,9 +1,11 @@
 """Clusters of ps and worker tasks: ours, TensorFlow's, and mixed, with an unmodified client."""
+import re
 import threading
 import unittest
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.client import timeline
 
 import serving
 from threads import together
@@ -172,6 +174,39 @@ class ClusterTest(unittest.TestCase):
                     with self.subTest(kinds=kinds, control_flow=version):
                         (tf1.enable_control_flow_v2 if version == 2 else tf1.disable_control_flow_v2)()
                         check(targets["worker"][0])
+
+    def test_a_traced_step_tells_what_travelled(self):
+        def received(targets):
+            """Which device got how many bytes from which other one, by the rows of a traced step."""
+            with tf.Graph().as_default(), tf1.Session(targets["worker"][0]) as session:
+                with tf1.device("/job:ps/task:0"):
+                    v = tf1.get_variable("v", [1000], initializer=tf1.ones_initializer())
+                with tf1.device("/job:worker/task:0"):
+                    twice = v * 2
+                with tf1.device("/job:ps/task:0"):
+                    add = tf1.assign_add(v, twice)
+                session.run(v.initializer)
+                metadata = tf1.RunMetadata()
+                session.run(add.op, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE), run_metadata=metadata)
+            timeline.Timeline(metadata.step_stats).generate_chrome_trace_format()
+            rows = []
+            for device in metadata.step_stats.dev_stats:
+                for node in device.node_stats:
+                    if node.node_name == "RecvTensor":
+                        label = re.fullmatch(r"\[(\d+)B\] \[[0-9.]+[MG]b/s\] (\S+) from (\S+) to (\S+)", node.timeline_label)
+                        self.assertIsNotNone(label, node.timeline_label)
+                        self.assertEqual(label[4], device.device)
+                        size = node.output[0].tensor_description.allocation_description.requested_bytes
+                        self.assertEqual(size, int(label[1]))
+                        self.assertGreater(node.all_start_micros, 0)
+                        rows.append((device.device, label[3], size))
+            return sorted(rows)
+
+        # A TensorFlow master does not wait until tasks begin to note what they receive, so its rows may be fewer.
+        ps, worker = "/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"
+        for kinds in ({("ps", 0): THEIRS, ("worker", 0): OURS}, OURS):
+            with self.subTest(kinds=kinds), serving.cluster(kinds, {"ps": 1, "worker": 1}) as targets:
+                self.assertEqual(received(targets), [(ps, worker, 4000), (worker, ps, 4000)])
 
     def test_errors_name_task_and_node(self):
         with serving.cluster(OURS, {"ps": 1, "worker": 1}) as targets:

@@ -17,7 +17,7 @@ fn main() -> status::Result<()> {
     let (far, near) = (runtime(), runtime());
     let worker = worker()?;
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| status::internal!("no port: {error}"))?;
-    let serving = far.block_on(grpc::serve(Master::new(worker.clone()), listener))?;
+    let serving = far.block_on(grpc::serve(Master::new(worker.clone()), listener, grpc::PATIENCE))?;
     let peers = grpc::GrpcPeers::new(near.handle().clone());
     let client = peers.connect(worker.task(), &serving.address.to_string())?;
     let device = &worker.device_attributes()[0];

@@ -6,6 +6,7 @@ mod peers;
 mod server;
 mod wire;
 
+pub use client::link::PATIENCE;
 pub use client::master::MasterClient;
 pub use peers::GrpcPeers;
 pub use server::{Serving, serve};

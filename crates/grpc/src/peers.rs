@@ -1,7 +1,7 @@
 //! Other tasks, reached over gRPC.
 
 use crate::client::channel;
-use crate::client::link::Link;
+use crate::client::link::{LEAST_PATIENCE, Link, PATIENCE};
 use crate::client::worker::FarWorker;
 use crate::server::{PIECES_WINDOW, TENSOR_WINDOW};
 use cluster::{Peers, Task, WorkerClient};
@@ -11,9 +11,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
-
-/// How long a task may be silent while somebody waits for it, unless another time is set.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Connections of one task to the others, on a tokio runtime.
 pub struct GrpcPeers {
@@ -29,7 +26,7 @@ impl GrpcPeers {
 
     /// The same, but a task is taken for dead after another time without a sign of life.
     pub fn with_patience(mut self, patience: Duration) -> GrpcPeers {
-        self.patience = patience.max(Duration::from_millis(100));
+        self.patience = patience.max(LEAST_PATIENCE);
         self
     }
 }
@@ -43,7 +40,7 @@ impl Peers for GrpcPeers {
                 channel::connect_watched(&to, patience, window)
             });
             dial()?; // a bad address shows here, not in the middle of a step
-            Ok(Arc::new(Link::new(task.to_string(), address.to_string(), patience, dial)))
+            Ok(Arc::new(Link::to_worker(task.to_string(), address.to_string(), patience, dial)))
         };
         Ok(Arc::new(FarWorker { link: link(TENSOR_WINDOW)?, slow: link(PIECES_WINDOW)? }))
     }

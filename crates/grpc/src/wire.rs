@@ -1,22 +1,24 @@
 //! Messages of the two services, and what they become.
 
 pub(crate) mod answers;
+pub(crate) mod buffers;
 pub(crate) mod pieces;
 pub(crate) mod split;
+pub(crate) mod stats;
 pub(crate) mod transfer;
 
 use bytes::Bytes;
 use cluster::{
-    CallableOptions, ClusterSpec, CreateWorkerSession, DeviceAttributes, Logging, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, RunMetadata, RunOptions, RunStep, RunStepAnswer, SessionConfig, StepStats, Task, TransferStats,
+    CallableOptions, ClusterSpec, CreateWorkerSession, DeviceAttributes, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, RunMetadata, RunOptions, RunStep, RunStepAnswer, SessionConfig, Task,
 };
 use prost::Message;
 use proto::tensorflow as pb;
 use proto::tensorflow::config_proto::Experimental;
+use stats::{decode_run_metadata, decode_stats, encode_stats, run_metadata};
 use status::{Code, Error, Result};
-use std::sync::Arc;
 use std::time::Duration;
-use tensor::wire::{decode_shape, decode_tensor, encode_shape, encode_tensor};
+use tensor::wire::{decode_shape, decode_tensor, encode_tensor};
 use tensor::{Buffer, DType, Tensor};
 
 /// The longest text that fits into a gRPC header.
@@ -82,6 +84,12 @@ pub(crate) fn decode_device(device: pb::DeviceAttributes) -> DeviceAttributes {
     }
 }
 
+/// The task whose devices an answer tells.
+pub(crate) fn answering_task(answer: pb::GetStatusResponse) -> Option<String> {
+    let device = graph::DeviceSpec::parse(&answer.device_attributes.first()?.name).ok()?;
+    Task::of_device(&device).map(|task| task.to_string())
+}
+
 fn milliseconds(number: i64) -> Option<Duration> {
     u64::try_from(number).ok().filter(|&ms| ms > 0).map(Duration::from_millis)
 }
@@ -103,7 +111,7 @@ pub(crate) fn session_config(config: pb::ConfigProto, target: String) -> Result<
         target,
         cluster,
         no_rewriting: rewrite.disable_meta_optimizer && level < 0,
-        given: Default::default(),
+        ..SessionConfig::default()
     })
 }
 
@@ -186,15 +194,34 @@ pub(crate) const RUN_STEP: split::Form = request(&[2, 2, 4]);
 /// The same for a callable.
 pub(crate) const RUN_CALLABLE: split::Form = request(&[3, 4]);
 
+/// Answers, with the way to the contents of what was fetched.
+pub(crate) const RUN_STEP_ANSWER: split::Form = answer(&[1, 2, 4]);
+pub(crate) const RUN_CALLABLE_ANSWER: split::Form = answer(&[1, 4]);
+
+/// Contents of tensors below this size are not worth a block of their own.
+const APART_FROM: usize = 16 << 10;
+
 const fn request(path: &'static [u64]) -> split::Form {
-    split::Form { path, apart_from: 16 << 10, broken: |what| status::invalid!("The request cannot be read: {what}") }
+    split::Form { path, apart_from: APART_FROM, broken: |what| status::invalid!("The request cannot be read: {what}") }
 }
 
-pub(crate) fn run_callable_feeds(
-    feeds: Vec<pb::TensorProto>,
+const fn answer(path: &'static [u64]) -> split::Form {
+    split::Form { path, apart_from: APART_FROM, broken: |what| status::internal!("The answer cannot be read: {what}") }
+}
+
+/// The feeds of a step or callable, in its request.
+const fn feeds(field: u8) -> answers::List {
+    answers::List {
+        field,
+        too_long: |length| status::exhausted!("The feeds of this step have {length} bytes, and a request holds 2 GiB"),
+    }
+}
+
+pub(crate) fn tensors_with_content(
+    tensors: Vec<pb::TensorProto>,
     mut content: impl FnMut(usize) -> Option<Buffer>,
 ) -> Result<Vec<Tensor>> {
-    feeds.into_iter().enumerate().map(|(place, message)| with_content(Some(message), content(place))).collect()
+    tensors.into_iter().enumerate().map(|(place, message)| with_content(Some(message), content(place))).collect()
 }
 
 pub(crate) fn run_step(
@@ -221,17 +248,24 @@ fn encode_run_options(options: &RunOptions) -> pb::RunOptions {
     }
 }
 
-pub(crate) fn encode_run_step(session: &str, step: RunStep) -> Result<pb::RunStepRequest> {
-    Ok(pb::RunStepRequest {
+pub(crate) fn encode_run_step(session: &str, step: RunStep) -> Result<Vec<Bytes>> {
+    let rest = pb::RunStepRequest {
         session_handle: session.to_string(),
-        feed: encode_named(step.feeds)?,
+        feed: Vec::new(),
         fetch: step.fetches,
         target: step.targets,
         options: Some(encode_run_options(&step.options)),
         partial_run_handle: step.partial.unwrap_or_default(),
         store_errors_in_response_body: true,
         request_id: 0,
-    })
+    };
+    answers::message(&feeds(2), &step.feeds, &rest)
+}
+
+pub(crate) fn encode_run_callable(session: &str, handle: i64, tensors: &[Tensor]) -> Result<Vec<Bytes>> {
+    let session_handle = session.to_string();
+    let rest = pb::RunCallableRequest { session_handle, handle, ..pb::RunCallableRequest::default() };
+    answers::message(&feeds(3), tensors, &rest)
 }
 
 pub(crate) fn run_step_answer(answer: RunStepAnswer) -> Result<Vec<Bytes>> {
@@ -247,100 +281,22 @@ pub(crate) fn run_step_error(error: Error) -> pb::RunStepResponse {
     }
 }
 
-pub(crate) fn decode_run_step_answer(answer: pb::RunStepResponse) -> Result<RunStepAnswer> {
+pub(crate) fn decode_run_step_answer(
+    answer: pb::RunStepResponse,
+    mut content: impl FnMut(usize) -> Option<Buffer>,
+) -> Result<RunStepAnswer> {
     if answer.status_code != 0 {
         return Err(Error::new(Code::from_number(answer.status_code), answer.status_error_message));
     }
     let metadata = decode_run_metadata(answer.metadata.unwrap_or_default())?;
-    Ok(RunStepAnswer { tensors: named(answer.tensor)?, metadata })
-}
-
-pub(crate) fn decode_run_metadata(metadata: pb::RunMetadata) -> Result<RunMetadata> {
-    Ok(RunMetadata {
-        stats: decode_stats(metadata.step_stats.unwrap_or_default()),
-        partition_graphs: metadata
-            .partition_graphs
-            .into_iter()
-            .map(graph::wire::decode_graph)
-            .collect::<Result<_>>()?,
-    })
-}
-
-pub(crate) fn run_metadata(metadata: RunMetadata) -> pb::RunMetadata {
-    pb::RunMetadata {
-        step_stats: (!metadata.stats.is_empty()).then(|| encode_stats(metadata.stats)),
-        partition_graphs: metadata.partition_graphs.iter().map(graph::wire::encode_graph).collect(),
-        ..pb::RunMetadata::default()
-    }
+    let tensors = answer.tensor.into_iter().enumerate();
+    let tensors = tensors.map(|(place, named)| Ok((named.name, with_content(named.tensor, content(place))?)));
+    Ok(RunStepAnswer { tensors: tensors.collect::<Result<_>>()?, metadata })
 }
 
 /// What a step told about itself, as a RunMetadata message: event files keep it.
 pub fn run_metadata_message(metadata: &RunMetadata) -> tensor::Bytes {
     run_metadata(metadata.clone()).encode_to_vec().into()
-}
-
-fn encode_stats(stats: StepStats) -> pb::StepStats {
-    let device = |(device, nodes): (String, Vec<cluster::NodeStats>)| pb::DeviceStepStats {
-        device,
-        node_stats: nodes.into_iter().map(node_stats).collect(),
-        ..pb::DeviceStepStats::default()
-    };
-    pb::StepStats { dev_stats: stats.into_iter().map(device).collect() }
-}
-
-fn node_stats(node: cluster::NodeStats) -> pb::NodeExecStats {
-    let (start, end) = (node.start, node.end.max(node.start));
-    let output = |(slot, (dtype, shape)): (usize, &(tensor::DType, tensor::Shape))| pb::NodeOutput {
-        slot: slot as i32,
-        tensor_description: Some(pb::TensorDescription {
-            dtype: dtype.number(),
-            shape: Some(encode_shape(shape)),
-            ..pb::TensorDescription::default()
-        }),
-    };
-    pb::NodeExecStats {
-        node_name: node.name.to_string(),
-        all_start_micros: (start / 1000) as i64,
-        op_end_rel_micros: ((end - start) / 1000) as i64,
-        all_end_rel_micros: ((end - start) / 1000) as i64,
-        all_start_nanos: start as i64,
-        op_end_rel_nanos: (end - start) as i64,
-        all_end_rel_nanos: (end - start) as i64,
-        scheduled_micros: (node.scheduled / 1000) as i64,
-        scheduled_nanos: node.scheduled as i64,
-        timeline_label: format!("{} = {}()", node.name, node.op),
-        thread_id: node.thread,
-        output: node.outputs.iter().enumerate().map(output).collect(),
-        ..pb::NodeExecStats::default()
-    }
-}
-
-/// Type and shape of an output, if it says both.
-fn described(output: &pb::NodeOutput) -> Option<(tensor::DType, tensor::Shape)> {
-    let description = output.tensor_description.as_ref()?;
-    let dims: Vec<i64> = description.shape.as_ref()?.dim.iter().map(|dim| dim.size).collect();
-    Some((tensor::DType::from_number(description.dtype), tensor::Shape::checked(&dims).ok()?))
-}
-
-fn decode_stats(stats: pb::StepStats) -> StepStats {
-    let node = |node: pb::NodeExecStats, device: &Arc<str>| {
-        let op = node.timeline_label.split(" = ").nth(1).and_then(|rest| rest.split('(').next()).unwrap_or("");
-        cluster::NodeStats {
-            op: op.into(),
-            name: node.node_name.as_str().into(),
-            device: device.clone(),
-            scheduled: node.scheduled_nanos as u64,
-            start: node.all_start_nanos as u64,
-            end: node.all_start_nanos.wrapping_add(node.all_end_rel_nanos) as u64,
-            outputs: node.output.iter().filter_map(described).collect(),
-            thread: node.thread_id,
-        }
-    };
-    let device = |stats: pb::DeviceStepStats| {
-        let name: Arc<str> = stats.device.as_str().into();
-        (stats.device, stats.node_stats.into_iter().map(|stats| node(stats, &name)).collect())
-    };
-    stats.dev_stats.into_iter().map(device).collect()
 }
 
 pub(crate) fn callable_options(options: pb::CallableOptions) -> CallableOptions {
@@ -531,61 +487,4 @@ pub(crate) fn encode_recv_tensor(request: Numbered<RecvTensor>) -> Vec<u8> {
 
 pub(crate) fn recv_tensor_answer((tensor, is_dead): (Tensor, bool)) -> Result<pb::RecvTensorResponse> {
     Ok(pb::RecvTensorResponse { tensor: Some(encode_tensor(&tensor)?), is_dead, ..pb::RecvTensorResponse::default() })
-}
-
-pub(crate) fn logging(request: pb::LoggingRequest) -> Logging {
-    Logging {
-        enable: request.enable_rpc_logging,
-        // A request for nothing is how masters of old end it.
-        disable: request.disable_rpc_logging || (!request.enable_rpc_logging && request.fetch_step_id.is_empty()),
-        clear: request.clear,
-        steps: request.fetch_step_id.into_iter().map(|step| step as u64).collect(),
-    }
-}
-
-pub(crate) fn logging_answer(steps: Vec<(u64, Vec<TransferStats>)>) -> pb::LoggingResponse {
-    let step = |(step_id, transfers): (u64, Vec<TransferStats>)| {
-        let mut devices: std::collections::BTreeMap<String, pb::DeviceStepStats> = Default::default();
-        for transfer in transfers {
-            let device = transfer.recv_device.clone();
-            let fresh = || pb::DeviceStepStats { device: device.clone(), ..Default::default() };
-            devices.entry(device.clone()).or_insert_with(fresh).node_stats.push(transfer_stats(transfer));
-        }
-        let step_stats = Some(pb::StepStats { dev_stats: devices.into_values().collect() });
-        pb::LabeledStepStats { step_id: step_id as i64, step_stats }
-    };
-    pb::LoggingResponse { step: steps.into_iter().map(step).collect() }
-}
-
-/// A transfer in the words of TensorFlow's timelines.
-fn transfer_stats(transfer: TransferStats) -> pb::NodeExecStats {
-    let (bytes, micros) = (transfer.bytes as f64, transfer.end.saturating_sub(transfer.start));
-    let size = match bytes >= 0.1 * 1_048_576.0 {
-        true => format!("{:.1}MB", bytes / 1_048_576.0),
-        false => format!("{}B", transfer.bytes),
-    };
-    let megabits = 8.0 * bytes / micros.max(1) as f64;
-    let rate = match megabits >= 1000.0 {
-        true => format!("{:.1}Gb/s", megabits / 1000.0),
-        false => format!("{megabits:.6}Mb/s"),
-    };
-    let TransferStats { tensor, send_device, recv_device, .. } = &transfer;
-    pb::NodeExecStats {
-        node_name: "RecvTensor".to_string(),
-        timeline_label: format!("[{size}] [{rate}] {tensor} from {send_device} to {recv_device}"),
-        all_start_micros: transfer.start as i64,
-        op_end_rel_micros: micros as i64,
-        all_end_rel_micros: micros as i64,
-        output: vec![pb::NodeOutput {
-            slot: 0,
-            tensor_description: Some(pb::TensorDescription {
-                allocation_description: Some(pb::AllocationDescription {
-                    requested_bytes: transfer.bytes as i64,
-                    ..Default::default()
-                }),
-                ..Default::default()
-            }),
-        }],
-        ..pb::NodeExecStats::default()
-    }
 }

@@ -16,7 +16,9 @@ mod trace;
 mod values;
 
 pub use callable::Callable;
-pub use cluster::{ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task, TaskCounts};
+pub use cluster::{
+    ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task, TaskCounts, TransferStats,
+};
 pub use counters::ServerCounters;
 pub use feeds::Feeds;
 pub use fetches::{FetchAs, Fetches};

@@ -7,7 +7,7 @@ use cluster::{
     SessionConfig, Task, Worker, WorkerOptions,
 };
 use graph::GraphDef;
-use grpc::MasterClient;
+use grpc::{MasterClient, PATIENCE};
 use status::{Result, internal, not_found};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,11 @@ use tokio::runtime::Runtime;
 
 pub(crate) enum Link {
     Near(Arc<Master>),
-    Far { client: Box<MasterClient>, runtime: Runtime },
+    Far { client: Box<MasterClient>, runtime: Runtime, connect_timeout: Duration },
 }
 
+/// How long a server that is not up yet is waited for, if the session says nothing.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a far master may take to hear that a session is over.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -47,8 +49,8 @@ impl Link {
     pub fn to(target: &str, config: &SessionConfig) -> Result<Link> {
         match target.split_once("://") {
             _ if target.is_empty() || target == "local" => Ok(Link::near(config)),
-            Some(("grpc", address)) => Link::far(address),
-            None if target.contains(':') => Link::far(target),
+            Some(("grpc", address)) => Link::far(address, config),
+            None if target.contains(':') => Link::far(target, config),
             _ => Err(not_found!(
                 "No session factory registered for the given session options: {{target: \"{target}\"}}; \
                  a target is grpc://host:port, host:port, or empty for a session in this process"
@@ -56,7 +58,7 @@ impl Link {
         }
     }
 
-    fn far(address: &str) -> Result<Link> {
+    fn far(address: &str, config: &SessionConfig) -> Result<Link> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("flowgrid-session")
@@ -65,22 +67,26 @@ impl Link {
             .map_err(|error| internal!("Cannot start threads: {error}"))?;
         let client = {
             let _entered = runtime.enter();
-            Box::new(MasterClient::connect(address)?)
+            Box::new(MasterClient::connect(address, config.peer_timeout.unwrap_or(PATIENCE))?)
         };
-        Ok(Link::Far { client, runtime })
+        let connect_timeout = config.connect_timeout.or(config.step_timeout).unwrap_or(CONNECT_TIMEOUT);
+        Ok(Link::Far { client, runtime, connect_timeout })
     }
 
     pub fn create(&self, graph: GraphDef, config: &SessionConfig) -> Result<(String, i64)> {
         match self {
             Link::Near(master) => Ok((block_on(master.create_session(graph, config.clone()), None)?, 0)),
-            Link::Far { client, runtime } => runtime.block_on(client.create_session(&graph, config)),
+            Link::Far { client, runtime, connect_timeout } => runtime.block_on(async {
+                client.ready(*connect_timeout, "CreateSession").await?;
+                client.create_session(&graph, config).await
+            }),
         }
     }
 
     pub fn extend(&self, session: &str, graph: &GraphDef, version: i64) -> Result<i64> {
         match self {
             Link::Near(master) => master.extend_session(session, graph, version),
-            Link::Far { client, runtime } => runtime.block_on(client.extend_session(session, graph, version)),
+            Link::Far { client, runtime, .. } => runtime.block_on(client.extend_session(session, graph, version)),
         }
     }
 
@@ -88,7 +94,7 @@ impl Link {
         let limit = step.options.timeout.or(limit);
         match self {
             Link::Near(master) => block_on(master.run_step(session, step), limit),
-            Link::Far { client, runtime } => runtime.block_on(bounded(client.run_step(session, step), limit)),
+            Link::Far { client, runtime, .. } => runtime.block_on(bounded(client.run_step(session, step), limit)),
         }
     }
 
@@ -101,7 +107,7 @@ impl Link {
     ) -> Result<String> {
         match self {
             Link::Near(master) => block_on(master.partial_run_setup(session, feeds, fetches, targets), None),
-            Link::Far { client, runtime } => {
+            Link::Far { client, runtime, .. } => {
                 runtime.block_on(client.partial_run_setup(session, feeds, fetches, targets))
             }
         }
@@ -110,7 +116,7 @@ impl Link {
     pub fn make_callable(&self, session: &str, options: CallableOptions) -> Result<i64> {
         match self {
             Link::Near(master) => block_on(master.make_callable(session, options), None),
-            Link::Far { client, runtime } => runtime.block_on(client.make_callable(session, options)),
+            Link::Far { client, runtime, .. } => runtime.block_on(client.make_callable(session, options)),
         }
     }
 
@@ -123,7 +129,7 @@ impl Link {
     ) -> Result<(Vec<Tensor>, RunMetadata)> {
         match self {
             Link::Near(master) => block_on(master.run_callable(session, handle, feeds), limit),
-            Link::Far { client, runtime } => {
+            Link::Far { client, runtime, .. } => {
                 runtime.block_on(bounded(client.run_callable(session, handle, feeds), limit))
             }
         }
@@ -132,7 +138,7 @@ impl Link {
     pub fn release_callable(&self, session: &str, handle: i64) -> Result<()> {
         match self {
             Link::Near(master) => master.release_callable(session, handle),
-            Link::Far { client, runtime } => {
+            Link::Far { client, runtime, .. } => {
                 runtime.block_on(bounded(client.release_callable(session, handle), Some(FAREWELL)))
             }
         }
@@ -141,21 +147,26 @@ impl Link {
     pub fn close(&self, session: &str) -> Result<()> {
         match self {
             Link::Near(master) => block_on(master.close_session(session), None),
-            Link::Far { client, runtime } => runtime.block_on(bounded(client.close_session(session), Some(FAREWELL))),
+            Link::Far { client, runtime, .. } => {
+                runtime.block_on(bounded(client.close_session(session), Some(FAREWELL)))
+            }
         }
     }
 
     pub fn list_devices(&self, session: &str) -> Result<Vec<DeviceAttributes>> {
         match self {
             Link::Near(master) => block_on(master.list_devices(session), None),
-            Link::Far { client, runtime } => runtime.block_on(client.list_devices(session)),
+            Link::Far { client, runtime, .. } => runtime.block_on(client.list_devices(session)),
         }
     }
 
     pub fn reset(&self, containers: Vec<String>) -> Result<()> {
         match self {
             Link::Near(master) => block_on(master.reset(containers), None),
-            Link::Far { client, runtime } => runtime.block_on(client.reset(containers)),
+            Link::Far { client, runtime, connect_timeout } => runtime.block_on(async {
+                client.ready(*connect_timeout, "Reset").await?;
+                client.reset(containers).await
+            }),
         }
     }
 }

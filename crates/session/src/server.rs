@@ -19,6 +19,8 @@ pub struct ServerOptions {
     pub cluster: ClusterSpec,
     /// Which of them this is.
     pub task: Task,
+    /// The host of the interface it listens on, as `0.0.0.0` for all; that of its own address if none is given.
+    pub bind: Option<String>,
     /// How many CPU devices it has.
     pub devices: usize,
     /// Threads that run heavy ops; zero means one for each processor.
@@ -57,10 +59,11 @@ impl ServerOptions {
         ServerOptions {
             cluster,
             task,
+            bind: None,
             devices: 1,
             inter_op_threads: 0,
             intra_op_threads: 0,
-            patience: Duration::from_secs(5),
+            patience: grpc::PATIENCE,
             sync_policy: SyncPolicy::default(),
             journal: None,
             default_session_config: SessionConfig::default(),
@@ -73,8 +76,13 @@ impl Server {
     /// Starts a task; it listens when this returns. Port 0 in its address means any free port.
     pub fn start(options: ServerOptions) -> Result<Server> {
         let address = options.cluster.address(&options.task).ok_or_else(|| no_task(&options))?;
-        let bad = |error: std::io::Error| unavailable!("Cannot listen on {address}: {error}");
-        let listener = TcpListener::bind(address).map_err(bad)?;
+        let place = match (&options.bind, address.rsplit_once(':')) {
+            (Some(host), Some((_, port))) if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{port}"),
+            (Some(host), Some((_, port))) => format!("{host}:{port}"),
+            _ => address.to_string(),
+        };
+        let bad = |error: std::io::Error| unavailable!("Cannot listen on {place}: {error}");
+        let listener = TcpListener::bind(&place).map_err(bad)?;
         Server::start_on(options, listener)
     }
 
@@ -105,7 +113,7 @@ impl Server {
             worker.keep_variables(keepers(folder, worker.device_count())?)?;
         }
         let master = Master::with_default(worker, options.default_session_config);
-        let serving = runtime.block_on(grpc::serve(master.clone(), listener))?;
+        let serving = runtime.block_on(grpc::serve(master.clone(), listener, options.patience))?;
         let host = address.rsplit_once(':').map_or("localhost", |(host, _)| host);
         let bound = format!("{host}:{}", serving.address.port());
         master.worker().set_own_address(&bound);

@@ -1,18 +1,26 @@
 //! What a traced step told, as a picture: Chrome's trace format, which Perfetto reads too.
 
 use crate::RunMetadata;
-use cluster::NodeStats;
+use cluster::{NodeStats, TransferStats};
 use graph::{AttrValue, DeviceSpec};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
 /// The trace of a step: a process for each task, a row for each device (and more rows where its ops overlap), an arrow
-/// from each `_Send` to its `_Recv`. Times begin with the step.
+/// from each `_Send` to its `_Recv`; and for each device what it received from other tasks. Times begin with the step.
 pub fn chrome_trace(metadata: &RunMetadata) -> String {
-    let origin = metadata.stats.iter().flat_map(|(_, nodes)| nodes).map(|node| node.start).min().unwrap_or(0);
+    let mut received: BTreeMap<&str, Vec<NodeStats>> = BTreeMap::new();
+    for transfer in &metadata.transfers {
+        received.entry(&transfer.recv_device).or_default().push(as_node(transfer));
+    }
+    let nodes = metadata.stats.iter().flat_map(|(_, nodes)| nodes).chain(received.values().flatten());
+    let origin = nodes.map(|node| node.start).min().unwrap_or(0);
     let mut picture = Picture { origin, edges: edges(metadata), ..Picture::default() };
     for (device, nodes) in &metadata.stats {
-        picture.add_device(device, nodes);
+        picture.add_rows(device, "", nodes);
+    }
+    for (device, nodes) in &received {
+        picture.add_rows(device, " receives", nodes);
     }
     picture.add_transfers();
     json!({ "displayTimeUnit": "ms", "traceEvents": picture.events }).to_string()
@@ -41,8 +49,10 @@ struct Slice {
 }
 
 impl Picture {
-    fn add_device(&mut self, device: &str, nodes: &[NodeStats]) {
+    /// Rows for what happened on a device; `what` is added to their names.
+    fn add_rows(&mut self, device: &str, what: &str, nodes: &[NodeStats]) {
         let (task, own) = split(device);
+        let own = own + what;
         let process = self.process(&task);
         let mut nodes: Vec<&NodeStats> = nodes.iter().collect();
         nodes.sort_by_key(|node| (node.start, node.end));
@@ -125,6 +135,20 @@ impl Picture {
 
     fn micros(&self, time: u64) -> f64 {
         time.saturating_sub(self.origin) as f64 / 1000.0
+    }
+}
+
+/// A tensor that came from another task, as the work of the device that received it.
+fn as_node(transfer: &TransferStats) -> NodeStats {
+    NodeStats {
+        name: format!("{} from {}", transfer.tensor, transfer.send_device).into(),
+        op: "RecvTensor".into(),
+        device: transfer.recv_device.as_str().into(),
+        scheduled: transfer.start.saturating_mul(1000),
+        start: transfer.start.saturating_mul(1000),
+        end: transfer.end.saturating_mul(1000),
+        outputs: Vec::new(),
+        thread: 0,
     }
 }
 

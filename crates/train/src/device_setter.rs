@@ -4,6 +4,7 @@
 use graph::{AttrValue, DeviceSpec, NodeDef, Scope};
 use md5::{Digest, Md5};
 use parking_lot::Mutex;
+use session::ClusterSpec;
 use status::{Error, Result, invalid};
 
 /// Ops that hold what all workers share.
@@ -27,10 +28,43 @@ pub const STANDARD_PS_OPS: &[&str] = &[
 /// Chooses the ps task of a node; called once for each, in the order they are made.
 pub type Strategy = Box<dyn FnMut(&NodeDef) -> Result<u32> + Send>;
 
-/// A device setter for a cluster with this many ps tasks; with none it changes nothing.
-pub fn replica_device_setter(ps_tasks: usize) -> ReplicaDeviceSetter {
+/// How many ps tasks there are.
+pub enum PsTasks {
+    /// So many.
+    Count(usize),
+    /// As many as a cluster has in the job of the ps device.
+    Of(ClusterSpec),
+}
+
+impl From<usize> for PsTasks {
+    fn from(count: usize) -> PsTasks {
+        PsTasks::Count(count)
+    }
+}
+
+impl From<&ClusterSpec> for PsTasks {
+    fn from(cluster: &ClusterSpec) -> PsTasks {
+        PsTasks::Of(cluster.clone())
+    }
+}
+
+impl PsTasks {
+    fn count(&self, ps: &DeviceSpec) -> usize {
+        match self {
+            PsTasks::Count(count) => *count,
+            PsTasks::Of(cluster) => {
+                let tasks = ps.job.as_deref().and_then(|job| cluster.job(job));
+                tasks.map_or(0, |tasks| tasks.len())
+            }
+        }
+    }
+}
+
+/// A device setter for so many ps tasks, or for those of a cluster: `replica_device_setter(2)` or
+/// `replica_device_setter(&cluster)`. With none it changes nothing.
+pub fn replica_device_setter(ps_tasks: impl Into<PsTasks>) -> ReplicaDeviceSetter {
     ReplicaDeviceSetter {
-        ps_tasks,
+        ps_tasks: ps_tasks.into(),
         ps_device: "/job:ps".to_string(),
         worker_device: "/job:worker".to_string(),
         merge_devices: true,
@@ -41,7 +75,7 @@ pub fn replica_device_setter(ps_tasks: usize) -> ReplicaDeviceSetter {
 
 /// A device setter in the making.
 pub struct ReplicaDeviceSetter {
-    ps_tasks: usize,
+    ps_tasks: PsTasks,
     ps_device: String,
     worker_device: String,
     merge_devices: bool,
@@ -82,11 +116,9 @@ impl ReplicaDeviceSetter {
 
     /// The scope with these devices. A device that cannot be read is remembered as the graph's error.
     pub fn on(self, scope: &Scope) -> Scope {
-        if self.ps_tasks == 0 {
-            return scope.clone();
-        }
         match self.chooser() {
-            Ok(chooser) => scope.on_device_of(move |node, device| chooser.device(node, device)),
+            Ok(Some(chooser)) => scope.on_device_of(move |node, device| chooser.device(node, device)),
+            Ok(None) => scope.clone(),
             Err(error) => {
                 scope.graph().fail(error);
                 scope.clone()
@@ -94,16 +126,22 @@ impl ReplicaDeviceSetter {
         }
     }
 
-    fn chooser(self) -> Result<Chooser> {
-        let strategy = self.ps_strategy.unwrap_or_else(|| round_robin(self.ps_tasks));
-        Ok(Chooser {
-            ps_tasks: self.ps_tasks,
-            ps: DeviceSpec::parse(&self.ps_device)?,
+    /// None if there are no ps tasks.
+    fn chooser(self) -> Result<Option<Chooser>> {
+        let ps = DeviceSpec::parse(&self.ps_device)?;
+        let ps_tasks = self.ps_tasks.count(&ps);
+        if ps_tasks == 0 {
+            return Ok(None);
+        }
+        let strategy = self.ps_strategy.unwrap_or_else(|| round_robin(ps_tasks));
+        Ok(Some(Chooser {
+            ps_tasks,
+            ps,
             worker: DeviceSpec::parse(&self.worker_device)?,
             merge_devices: self.merge_devices,
             ps_ops: if self.ps_device.is_empty() { Vec::new() } else { self.ps_ops },
             strategy: Mutex::new(strategy),
-        })
+        }))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod callable;
 mod discover;
+mod noting;
 mod partial;
 mod plans;
 mod session;

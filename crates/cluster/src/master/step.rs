@@ -1,8 +1,9 @@
 //! One step: run on all tasks that take part, cancelled on all when one fails.
 
 use crate::RunOptions;
-use crate::api::{RunGraph, RunGraphAnswer, StepStats, from_task};
+use crate::api::{RunGraph, RunGraphAnswer, StepStats, TransferStats, from_task};
 use crate::ids;
+use crate::master::noting::Noting;
 use crate::master::plans::{Plan, PlanPart};
 use crate::master::session::MasterSession;
 use futures_channel::oneshot;
@@ -43,6 +44,8 @@ pub struct RunStepAnswer {
 pub struct RunMetadata {
     /// When nodes ran.
     pub stats: StepStats,
+    /// Which tensors came from other tasks.
+    pub transfers: Vec<TransferStats>,
     /// What was run, by task: if the step's options ask for it, or at the first step of its kind in a session that logs
     /// its placement.
     pub partition_graphs: Vec<GraphDef>,
@@ -128,10 +131,19 @@ impl MasterSession {
             };
             calls.push((part, request));
         }
+        // A task alone receives nothing from others.
+        let noting = match options.trace && plan.parts.len() > 1 {
+            true => Some(Noting::begin(self, plan, step_id).await),
+            false => None,
+        };
         let cleanup = Cleanup { session: self, plan, step_id };
         let answers = self.run_parts(calls).await;
         drop(cleanup);
-        self.collect(plan, answers?, fetches, &keys, options)
+        let mut answer = self.collect(plan, answers?, fetches, &keys, options)?;
+        if let Some(noting) = noting {
+            answer.metadata.transfers = noting.end().await;
+        }
+        Ok(answer)
     }
 
     /// All parts at once. The first root cause wins, and ends the others by dropping their calls.

@@ -1,13 +1,14 @@
 //! Master and worker on a network without sockets: steps over several tasks, and what becomes of them when tasks
 //! fail, fall silent, restart or are not there yet.
 
+mod buffers;
 mod config;
 mod net;
 mod partial;
 mod plans;
 mod toy;
 
-use crate::{Logging, Master, RunStep, SessionConfig, TaskCounts};
+use crate::{Logging, Master, RunOptions, RunStep, SessionConfig, TaskCounts, TransferStats};
 use net::Net;
 use status::{Code, Error, Result};
 use std::sync::Arc;
@@ -283,6 +284,29 @@ fn transfers_are_noted_while_somebody_wants_them() {
     assert_eq!(from, ends);
     assert_eq!(client.fetch("c"), Ok(5));
     assert!(net.worker("worker:0").transfers.steps().is_empty());
+}
+
+#[test]
+fn a_traced_step_tells_what_travelled_and_leaves_no_notes() {
+    let (net, client) = three();
+    let traced = |name: &str| {
+        let options = RunOptions { trace: true, ..RunOptions::default() };
+        let step = RunStep { fetches: vec![format!("{name}:0")], options, ..RunStep::default() };
+        client.net.run(client.master.run_step(&client.session, step))
+    };
+    let ends = |one: &TransferStats| (one.send_device.clone(), one.recv_device.clone(), one.bytes);
+    let mut found: Vec<_> = traced("d").expect("a step").metadata.transfers.iter().map(ends).collect();
+    found.sort_unstable();
+    let device = |task: &str| format!("{}/device:CPU:0", net::task(task));
+    let way = |from: &str, to: &str| (device(from), device(to), 4);
+    let (ps, own, other) = ("ps:0", "worker:0", "worker:1");
+    assert_eq!(found, [way(ps, own), way(ps, own), way(own, ps), way(other, own)]);
+    assert_eq!(traced("h").expect_err("the step fails").code, Code::InvalidArgument);
+    while [ps, own, other].iter().any(|task| net.worker(task).transfers.start().is_some()) {
+        std::thread::yield_now(); // that nobody asks any more is told in the background
+    }
+    assert_eq!(client.fetch("d"), Ok(7));
+    assert!([ps, own, other].iter().all(|task| net.worker(task).transfers.steps().is_empty()));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use crate::tests::toy;
 use crate::{
-    Arriving, ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Peers, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, Task, Worker, WorkerClient, WorkerOptions,
+    Arriving, ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvTensor, RegisterGraph,
+    RunGraph, RunGraphAnswer, Task, TransferStats, Worker, WorkerClient, WorkerOptions,
 };
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -261,6 +261,7 @@ impl WorkerClient for Link {
         cleanup_all(containers: Vec<String>) -> ();
         recv_tensor(request: RecvTensor) -> (Tensor, bool);
         open_tensor(request: RecvTensor) -> Arriving;
+        logging(request: Logging) -> Vec<(u64, Vec<TransferStats>)>;
     }
 }
 

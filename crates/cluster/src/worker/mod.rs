@@ -1,5 +1,6 @@
 //! A task as others see it: devices, sessions, registered graphs, running steps.
 
+pub(crate) mod buffers;
 mod counters;
 mod members;
 mod pull;
@@ -10,8 +11,8 @@ mod step;
 mod transfers;
 
 use crate::api::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RegisterGraph, RunGraph, RunGraphAnswer,
-    TransferStats, WorkerClient, aside,
+    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RegisterGraph, RunGraph,
+    RunGraphAnswer, TransferStats, WorkerClient, aside,
 };
 use crate::{ClusterSpec, RecvTensor, Task, ids};
 use counters::Counters;
@@ -24,7 +25,7 @@ use rustc_hash::FxHashMap;
 use session::WorkerSession;
 use status::{Result, aborted, unavailable};
 use std::sync::Arc;
-use tensor::Tensor;
+use tensor::{Bytes, Tensor};
 use transfers::Transfers;
 
 pub use counters::TaskCounts;
@@ -303,6 +304,10 @@ impl WorkerClient for Near {
 
     fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
         Box::pin(serve::open_tensor(self.0.clone(), request))
+    }
+
+    fn recv_buf(&self, request: RecvBuf) -> Future<'_, Bytes> {
+        Box::pin(buffers::recv_buf(self.0.clone(), request))
     }
 
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {

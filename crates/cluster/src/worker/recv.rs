@@ -2,6 +2,7 @@
 
 use crate::api::{RecvTensor, from_task};
 use crate::worker::Worker;
+use crate::worker::buffers::Buffers;
 use crate::{ClusterSpec, Task};
 use exec::LocalRendezvous;
 use futures_channel::oneshot;
@@ -11,7 +12,7 @@ use graph::DeviceSpec;
 use op::{Cancel, Opening, Received, Rendezvous, Stored};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use status::{Error, Result, aborted, invalid};
+use status::{Error, Result, aborted, internal, invalid};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tensor::Tensor;
@@ -19,7 +20,7 @@ use tensor::Tensor;
 /// How many finished steps are remembered, so that late callers get an answer.
 const REMEMBERED: usize = 4096;
 
-/// The rendezvous of every step that somebody has mentioned and nobody has ended.
+/// What every step holds that somebody has mentioned and nobody has ended.
 #[derive(Default)]
 pub(crate) struct Steps {
     inner: Mutex<Inner>,
@@ -27,22 +28,37 @@ pub(crate) struct Steps {
 
 #[derive(Default)]
 struct Inner {
-    running: FxHashMap<u64, Step>,
+    running: FxHashMap<u64, Running>,
     ended: VecDeque<u64>,
 }
 
+/// Where what a step hands to others waits for them.
+#[derive(Clone, Default)]
+pub(crate) struct Step {
+    pub tensors: Arc<LocalRendezvous>,
+    pub buffers: Arc<Buffers>,
+}
+
+impl Step {
+    pub fn abort(&self, error: Error) {
+        self.tensors.abort(error.clone());
+        self.buffers.abort(error);
+    }
+}
+
 #[derive(Default)]
-struct Step {
-    rendezvous: Arc<LocalRendezvous>,
+struct Running {
+    step: Step,
     /// The run, if it comes in several calls: then it goes on between them.
     partial: Option<PartialRun>,
 }
 
-impl Step {
-    /// Whoever still waits for its tensors gets an error, and so do ops that wait for something else.
+impl Running {
+    /// Whoever still waits for its tensors and buffers gets an error, and so do ops that wait for something else.
     fn end(self, step_id: u64) {
         let over = aborted!("Step {step_id} has ended").derived();
-        self.rendezvous.abort(over.clone());
+        self.step.tensors.abort(over.clone());
+        self.step.buffers.abort(internal!("Delete called on non-empty BufRendezvous"));
         if let Some(partial) = self.partial {
             partial.cancel.cancel(over);
         }
@@ -59,57 +75,57 @@ pub(crate) struct PartialRun {
 }
 
 impl Steps {
-    /// The rendezvous of a step; tensors may be asked for before the step is started here.
-    pub fn rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
-        Ok(self.inner.lock().step(step_id)?.rendezvous.clone())
+    /// A step; tensors may be asked for before it is started here.
+    pub fn step(&self, step_id: u64) -> Result<Step> {
+        Ok(self.inner.lock().running(step_id)?.step.clone())
     }
 
     /// The run of a step that comes in several calls; to the first of them also what its end is to be told to.
     pub fn partial(&self, step_id: u64, session: &str) -> Result<(PartialRun, Option<oneshot::Sender<Result<()>>>)> {
         let mut inner = self.inner.lock();
-        let step = inner.step(step_id)?;
-        if let Some(partial) = &step.partial {
+        let running = inner.running(step_id)?;
+        if let Some(partial) = &running.partial {
             return Ok((partial.clone(), None));
         }
         let (tell, end) = oneshot::channel();
         let partial = PartialRun { session: session.to_string(), cancel: Arc::default(), end: end.shared() };
-        Ok((step.partial.insert(partial).clone(), Some(tell)))
+        Ok((running.partial.insert(partial).clone(), Some(tell)))
     }
 
     /// Ends a step.
     pub fn forget(&self, step_id: u64) {
-        let step = self.inner.lock().remove(step_id);
-        if let Some(step) = step {
-            step.end(step_id);
+        let running = self.inner.lock().remove(step_id);
+        if let Some(running) = running {
+            running.end(step_id);
         }
     }
 
     /// Ends the steps of a session that go on without a call.
     pub fn forget_partial(&self, session: &str) {
-        let steps: Vec<(u64, Step)> = {
+        let steps: Vec<(u64, Running)> = {
             let mut inner = self.inner.lock();
-            let is_over = |step: &Step| step.partial.as_ref().is_some_and(|partial| partial.session == session);
-            let over: Vec<u64> = inner.running.iter().filter(|(_, step)| is_over(step)).map(|(&id, _)| id).collect();
+            let is_over = |running: &Running| running.partial.as_ref().is_some_and(|partial| partial.session == session);
+            let over: Vec<u64> = inner.running.iter().filter(|(_, running)| is_over(running)).map(|(&id, _)| id).collect();
             over.into_iter().filter_map(|id| Some((id, inner.remove(id)?))).collect()
         };
-        steps.into_iter().for_each(|(step_id, step)| step.end(step_id));
+        steps.into_iter().for_each(|(step_id, running)| running.end(step_id));
     }
 
     pub fn abort_all(&self, error: &Error) {
-        let running: Vec<_> = self.inner.lock().running.values().map(|step| step.rendezvous.clone()).collect();
-        running.iter().for_each(|rendezvous| rendezvous.abort(error.clone()));
+        let running: Vec<_> = self.inner.lock().running.values().map(|running| running.step.clone()).collect();
+        running.iter().for_each(|step| step.abort(error.clone()));
     }
 }
 
 impl Inner {
-    fn step(&mut self, step_id: u64) -> Result<&mut Step> {
+    fn running(&mut self, step_id: u64) -> Result<&mut Running> {
         if !self.running.contains_key(&step_id) && self.ended.contains(&step_id) {
             return Err(aborted!("Step {step_id} has ended on this task"));
         }
         Ok(self.running.entry(step_id).or_default())
     }
 
-    fn remove(&mut self, step_id: u64) -> Option<Step> {
+    fn remove(&mut self, step_id: u64) -> Option<Running> {
         if self.ended.len() == REMEMBERED {
             self.ended.pop_front();
         }
@@ -121,7 +137,7 @@ impl Inner {
 impl Worker {
     /// Puts a tensor where another task that asks for this key of this step finds it.
     pub fn offer(&self, step_id: u64, key: &str, tensor: Tensor) -> Result<()> {
-        self.steps.rendezvous(step_id)?.send(key, tensor, false)
+        self.steps.step(step_id)?.tensors.send(key, tensor, false)
     }
 
     /// How many steps somebody has mentioned here and nobody has ended.
@@ -130,14 +146,15 @@ impl Worker {
         self.steps.inner.lock().running.len()
     }
 
-    pub(crate) fn step_rendezvous(&self, step_id: u64) -> Result<Arc<LocalRendezvous>> {
-        self.steps.rendezvous(step_id)
+    pub(crate) fn step(&self, step_id: u64) -> Result<Step> {
+        self.steps.step(step_id)
     }
 }
 
 /// The rendezvous of a step as its executor sees it: keys of other tasks are fetched from there.
 pub(crate) struct StepRendezvous {
     pub local: Arc<LocalRendezvous>,
+    pub buffers: Arc<Buffers>,
     pub worker: Arc<Worker>,
     pub cluster: ClusterSpec,
     pub step_id: u64,
@@ -170,6 +187,7 @@ impl Rendezvous for StepRendezvous {
     }
 
     fn abort(&self, error: Error) {
+        self.buffers.abort(error.clone());
         self.local.abort(error);
     }
 }

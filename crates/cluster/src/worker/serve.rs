@@ -54,9 +54,9 @@ async fn sent(worker: &Arc<Worker>, request: &RecvTensor) -> Result<Sent> {
             worker.name
         ));
     }
-    let rendezvous = worker.steps.rendezvous(request.step_id)?;
+    let step = worker.steps.step(request.step_id)?;
     let (answer, wait) = oneshot::channel();
-    rendezvous.recv_unread(&request.key, move |sent| drop(answer.send(sent)));
+    step.tensors.recv_unread(&request.key, move |sent| drop(answer.send(sent)));
     let sent = wait.await.unwrap_or_else(|_| Err(aborted!("Step {} has ended", request.step_id)));
     // The step failed here: its master hears that from here, so for the one who asked it is an echo.
     sent.map_err(|error| from_task(error, &worker.name).derived())

@@ -1,7 +1,7 @@
 //! One run of a registered graph.
 
 use crate::api::{RunGraph, RunGraphAnswer, StepStats};
-use crate::worker::recv::StepRendezvous;
+use crate::worker::recv::{Step, StepRendezvous};
 use crate::worker::session::WorkerSession;
 use crate::worker::{Worker, session::Registered};
 use exec::{LocalRendezvous, RunOptions, Stats};
@@ -13,12 +13,12 @@ use tensor::Tensor;
 
 pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<RunGraphAnswer> {
     let session = worker.session(&request.session)?;
-    let local = worker.step_rendezvous(request.step_id)?;
+    let step = worker.step(request.step_id)?;
     for (key, tensor) in request.send.iter() {
-        local.send(key, tensor.clone(), false)?;
+        step.tensors.send(key, tensor.clone(), false)?;
     }
     if request.partial {
-        return run_partial(&worker, &session, local, request).await;
+        return run_partial(&worker, &session, step, request).await;
     }
     let stats = request.trace.then(|| Arc::new(Stats::new()));
     let run = Run {
@@ -26,7 +26,7 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
         session: &session,
         registered: session.graph(&request.graph)?,
         step_id: request.step_id,
-        local: local.clone(),
+        step: step.clone(),
         cancel: Arc::default(),
         stats: stats.clone(),
     };
@@ -40,7 +40,7 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
     worker.counters.step();
     let mut answer = RunGraphAnswer::default();
     for key in request.recv {
-        let tensor = take(&local, &key)?;
+        let tensor = take(&step.tensors, &key)?;
         answer.recv.push((key, tensor));
     }
     if let Some(stats) = stats {
@@ -85,21 +85,28 @@ struct Run<'a> {
     session: &'a Arc<WorkerSession>,
     registered: Arc<Registered>,
     step_id: u64,
-    local: Arc<LocalRendezvous>,
+    step: Step,
     cancel: Arc<Cancel>,
     stats: Option<Arc<Stats>>,
 }
 
 /// Starts the executor, which tells how it ended.
 fn start(run: Run<'_>, tell: oneshot::Sender<Result<()>>) {
-    let Run { worker, session, registered, step_id, local, cancel, stats } = run;
+    let Run { worker, session, registered, step_id, step, cancel, stats } = run;
     let (cluster, own) = match &session.cluster {
         Some((cluster, task)) => (cluster.clone(), task.clone()),
         None => (worker.cluster(), worker.task.clone()),
     };
-    let rendezvous = StepRendezvous { local: local.clone(), worker: worker.clone(), cluster, step_id, own };
+    let rendezvous = StepRendezvous {
+        local: step.tensors.clone(),
+        buffers: step.buffers.clone(),
+        worker: worker.clone(),
+        cluster,
+        step_id,
+        own,
+    };
     // A step that is cancelled from outside must not leave its Recvs waiting.
-    let _ = cancel.register(move |error| local.abort(error.clone()));
+    let _ = cancel.register(move |error| step.abort(error.clone()));
     let threads = worker.threads.clone();
     let env = Arc::new(StepEnv {
         step_id,
@@ -138,20 +145,20 @@ fn take(local: &LocalRendezvous, key: &str) -> Result<Tensor> {
 async fn run_partial(
     worker: &Arc<Worker>,
     session: &Arc<WorkerSession>,
-    local: Arc<LocalRendezvous>,
+    step: Step,
     request: RunGraph,
 ) -> Result<RunGraphAnswer> {
     let registered = session.graph(&request.graph)?;
     let (run, first) = worker.steps.partial(request.step_id, &request.session)?;
     if let Some(tell) = first {
         let (step_id, cancel) = (request.step_id, run.cancel.clone());
-        start(Run { worker, session, registered, step_id, local: local.clone(), cancel, stats: None }, tell);
+        start(Run { worker, session, registered, step_id, step: step.clone(), cancel, stats: None }, tell);
     }
     let guard = CancelOnDrop(Some(run.cancel));
     let mut answer = RunGraphAnswer::default();
     for key in &request.recv {
         let (send, wait) = oneshot::channel();
-        local.recv(key, Box::new(move |received| drop(send.send(received))));
+        step.tensors.recv(key, Box::new(move |received| drop(send.send(received))));
         match wait.await.unwrap_or_else(|_| Err(internal!("the step ended"))) {
             Ok((tensor, false)) => answer.recv.push((key.clone(), tensor)),
             Ok((_, true)) => return Err(invalid!("The tensor returned for {key} was not valid.")),

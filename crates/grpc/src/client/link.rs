@@ -15,12 +15,23 @@ use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::Channel;
 
+/// How long a task may be silent while somebody waits for it, unless another time is set.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+/// No time that is set is shorter: nobody answers that fast all the time.
+pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Pauses between attempts to reach a task that is not up yet: the first, and the longest, which is TensorFlow's.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+/// Meanwhile the log tells who is waited for, after the first second and then this often.
+const REPORT: Duration = Duration::from_secs(10);
+
 /// Makes a connection.
 pub(crate) type Dial = Box<dyn Fn() -> Result<Channel> + Send + Sync>;
 
 /// The way to one task.
 pub(crate) struct Link {
-    pub task: String,
+    /// Its name; who was given an address alone learns it when the task first answers.
+    task: OnceLock<String>,
     pub address: String,
     service: &'static str,
     /// After this long without a sign of life the task is taken for dead.
@@ -50,13 +61,52 @@ impl Line {
 }
 
 impl Link {
-    pub fn new(task: String, address: String, patience: Duration, dial: Dial) -> Link {
-        Link { task, address, service: "WorkerService", patience, dial, line: Mutex::new(None) }
+    /// The way to a task's worker.
+    pub fn to_worker(task: String, address: String, patience: Duration, dial: Dial) -> Link {
+        Link { task: task.into(), ..Link::new("WorkerService", address, patience, dial) }
     }
 
-    /// The same for calls of another service.
-    pub fn of_service(self, service: &'static str) -> Link {
-        Link { service, ..self }
+    /// The way to the master of whatever task is at an address.
+    pub fn to_master(address: String, patience: Duration, dial: Dial) -> Link {
+        Link::new("MasterService", address, patience, dial)
+    }
+
+    fn new(service: &'static str, address: String, patience: Duration, dial: Dial) -> Link {
+        Link { task: OnceLock::new(), address, service, patience, dial, line: Mutex::new(None) }
+    }
+
+    /// The task, or where it is.
+    pub fn name(&self) -> &str {
+        self.task.get().unwrap_or(&self.address)
+    }
+
+    /// Waits for a task that may not be up yet, no longer than `limit`.
+    pub async fn ready(&self, limit: Duration, method: &str) -> Result<()> {
+        let (begin, mut pause, mut report) = (Instant::now(), PAUSES.0, PAUSES.1);
+        loop {
+            let line = self.line()?;
+            let left = limit.saturating_sub(begin.elapsed());
+            let why = match ask(&line, self.patience.min(left.max(LEAST_PATIENCE))).await {
+                Ok(task) => {
+                    if let Some(task) = task {
+                        let _ = self.task.set(task); // unless it is known
+                    }
+                    return Ok(());
+                }
+                Err(why) => why,
+            };
+            self.give_up(&line, &why);
+            let waited = begin.elapsed();
+            if waited + pause >= limit {
+                return Err(self.silent(&format!("{why} (tried for {limit:?})"), method));
+            }
+            if waited >= report {
+                tracing::info!("still waiting for the server at {}: {why}", self.address);
+                report = waited + REPORT;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
     }
 
     /// Calls the task, and fails when it stops answering.
@@ -134,34 +184,39 @@ impl Link {
     }
 
     fn silent(&self, why: &str, method: &str) -> Error {
+        let who = match self.task.get() {
+            Some(task) => format!("Task {task}"),
+            None => "The server".to_string(),
+        };
         unavailable!(
-            "Task {task} at {} does not answer: {why}\nAdditional GRPC error information from remote target {task} \
-             while calling /tensorflow.{}/{method}:\n:{why}",
+            "{who} at {} does not answer: {why}\nAdditional GRPC error information from remote target {} while calling \
+             /tensorflow.{}/{method}:\n:{why}",
             self.address,
-            self.service,
-            task = self.task
+            self.name(),
+            self.service
         )
     }
 }
 
-/// Asks for a sign of life. Data of other calls on the same connection is one as well.
-async fn ask(line: &Line, patience: Duration) -> std::result::Result<(), String> {
+/// Asks for a sign of life; gives the task's name, if the answer tells it. Data of other calls on the same connection is a
+/// sign as well.
+async fn ask(line: &Line, patience: Duration) -> std::result::Result<Option<String>, String> {
     let mut client = WorkerServiceClient::new(line.channel.clone());
     let mut answer = std::pin::pin!(client.get_status(wire::get_status()));
     let asked = Instant::now();
-    loop {
+    let task = loop {
         match tokio::time::timeout(patience.saturating_sub(line.silence().min(asked.elapsed())), &mut answer).await {
             Ok(Err(status)) => {
                 if let Some(why) = failure::of_transport(&status) {
                     return Err(why);
                 }
-                break;
+                break None;
             }
-            Ok(Ok(_)) => break,
+            Ok(Ok(answer)) => break wire::answering_task(answer.into_inner()),
             Err(_) if line.silence() < patience.min(asked.elapsed()) => continue,
             Err(_) => return Err(format!("no sign of life for {} ms", line.silence().as_millis())),
         }
-    }
+    };
     line.hear();
-    Ok(())
+    Ok(task)
 }

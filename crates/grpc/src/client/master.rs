@@ -1,9 +1,9 @@
 //! A master that a session of ours talks to.
 
-use crate::client::channel;
-use crate::client::link::{Line, Link};
-use crate::server::{MAX_MESSAGE, TENSOR_WINDOW};
-use crate::wire;
+use crate::client::link::{LEAST_PATIENCE, Line, Link};
+use crate::client::{bulk, channel};
+use crate::server::{MAX_MESSAGE, RUN_CALLABLE, RUN_STEP, TENSOR_WINDOW};
+use crate::wire::{self, stats};
 use cluster::{CallableOptions, DeviceAttributes, RunMetadata, RunStep, RunStepAnswer, SessionConfig};
 use graph::GraphDef;
 use proto::tensorflow as pb;
@@ -17,11 +17,8 @@ use tonic::transport::Channel;
 /// A far master.
 #[derive(Clone)]
 pub struct MasterClient {
-    link: Arc<Link>,
+    pub(crate) link: Arc<Link>,
 }
-
-/// How long a master may be silent while a step waits for it: it may be a busy machine with one processor.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 fn client(line: &Line) -> MasterServiceClient<Channel> {
     MasterServiceClient::new(line.channel.clone())
@@ -30,13 +27,17 @@ fn client(line: &Line) -> MasterServiceClient<Channel> {
 }
 
 impl MasterClient {
-    /// A master at `host:port`; must be called inside a tokio runtime.
-    pub fn connect(address: &str) -> Result<MasterClient> {
-        let to = address.to_string();
-        let dial = Box::new(move || channel::connect_watched(&to, PATIENCE, TENSOR_WINDOW));
+    /// A master at `host:port` that may be silent for so long; must be called inside a tokio runtime.
+    pub fn connect(address: &str, patience: Duration) -> Result<MasterClient> {
+        let (to, patience) = (address.to_string(), patience.max(LEAST_PATIENCE));
+        let dial = Box::new(move || channel::connect_watched(&to, patience, TENSOR_WINDOW));
         dial()?; // a bad address shows here, not in the middle of a step
-        let link = Link::new("master".to_string(), address.to_string(), PATIENCE, dial).of_service("MasterService");
-        Ok(MasterClient { link: Arc::new(link) })
+        Ok(MasterClient { link: Arc::new(Link::to_master(address.to_string(), patience, dial)) })
+    }
+
+    /// Waits for a master that may not be up yet, no longer than `limit`, to call this method.
+    pub async fn ready(&self, limit: Duration, method: &str) -> Result<()> {
+        self.link.ready(limit, method).await
     }
 
     /// Opens a session; gives its handle and the version of its graph.
@@ -67,13 +68,11 @@ impl MasterClient {
 
     /// Runs a step.
     pub async fn run_step(&self, session: &str, step: RunStep) -> Result<RunStepAnswer> {
-        let timeout = step.options.timeout;
-        let mut request = tonic::Request::new(wire::encode_run_step(session, step)?);
-        if let Some(timeout) = timeout {
-            request.set_timeout(timeout);
-        }
-        let answer = self.link.call("RunStep", async |line| client(&line).run_step(request).await).await?;
-        wire::decode_run_step_answer(answer.into_inner())
+        let (timeout, form) = (step.options.timeout, &wire::RUN_STEP_ANSWER);
+        let message = wire::encode_run_step(session, step)?;
+        let call = async |line: Arc<Line>| bulk::call(&line, RUN_STEP, timeout, message, form).await;
+        let (answer, content) = self.link.call("RunStep", call).await?.open();
+        wire::decode_run_step_answer(answer, content)
     }
 
     /// Announces a step that will be run piece by piece.
@@ -114,16 +113,12 @@ impl MasterClient {
         handle: i64,
         feeds: Vec<Tensor>,
     ) -> Result<(Vec<Tensor>, RunMetadata)> {
-        let request = pb::RunCallableRequest {
-            session_handle: session.to_string(),
-            handle,
-            feed: feeds.iter().map(tensor::wire::encode_tensor).collect::<Result<_>>()?,
-            ..pb::RunCallableRequest::default()
-        };
-        let answer =
-            self.link.call("RunCallable", async |line| client(&line).run_callable(request).await).await?.into_inner();
-        let tensors = answer.fetch.into_iter().map(tensor::wire::decode_tensor).collect::<Result<_>>()?;
-        Ok((tensors, wire::decode_run_metadata(answer.metadata.unwrap_or_default())?))
+        let message = wire::encode_run_callable(session, handle, &feeds)?;
+        let form = &wire::RUN_CALLABLE_ANSWER;
+        let call = async |line: Arc<Line>| bulk::call(&line, RUN_CALLABLE, None, message, form).await;
+        let (answer, content): (pb::RunCallableResponse, _) = self.link.call("RunCallable", call).await?.open();
+        let tensors = wire::tensors_with_content(answer.fetch, content)?;
+        Ok((tensors, stats::decode_run_metadata(answer.metadata.unwrap_or_default())?))
     }
 
     /// Forgets a prepared step.

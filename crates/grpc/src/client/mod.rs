@@ -1,5 +1,6 @@
 //! Calls to other tasks.
 
+mod bulk;
 pub(crate) mod channel;
 pub(crate) mod cork;
 mod failure;

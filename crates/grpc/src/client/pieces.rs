@@ -1,8 +1,9 @@
 //! RecvTensor for a reader who takes the content piece by piece: what he has not asked for stays with the other task,
 //! but for the window of the connection.
 
+use crate::client::bulk::check_end;
 use crate::client::link::{Line, Link};
-use crate::client::transfer::{ask, check_end};
+use crate::client::transfer::ask;
 use crate::client::worker::acknowledge;
 use crate::wire::pieces::{Content, FROM, Large, Start, start};
 use crate::wire::transfer::Incoming;

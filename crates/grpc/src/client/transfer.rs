@@ -1,69 +1,29 @@
 //! RecvTensor without copies: frames of the answer go straight into the tensor's block.
 
+use crate::client::bulk;
 use crate::client::link::Line;
 use crate::server::{PATH, RAW};
 use crate::wire;
 use crate::wire::transfer::{Incoming, Received, message};
 use cluster::RecvTensor;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use status::Error;
 use std::sync::Arc;
+use tonic::Status;
 use tonic::body::Body;
-use tonic::codegen::Service;
-use tonic::{Code, Status};
 
 /// Asks for a tensor and waits for it, however long that takes.
 pub(crate) async fn recv_tensor(line: Arc<Line>, id: i64, call: RecvTensor) -> Result<Received, Status> {
-    let (raw, mut body) = ask(&line, id, call).await?;
+    let (raw, body) = ask(&line, id, call).await?;
     let mut incoming = Incoming::new(raw).map_err(wire::status)?;
-    let mut trailers = None;
-    while let Some(frame) = body.frame().await {
-        match frame?.into_data() {
-            Ok(data) => {
-                line.hear();
-                incoming.push(&data).map_err(wire::status)?;
-            }
-            Err(frame) => trailers = frame.into_trailers().ok(),
-        }
-    }
-    check_end(trailers.as_ref())?;
+    bulk::read(&line, body, |data| incoming.push(data).map_err(wire::status)).await?;
     incoming.finish().map_err(|error: Error| wire::status(error))
 }
 
 /// Asks for a tensor; gives the body of the answer, and the bytes of raw content in it if there are any.
 pub(super) async fn ask(line: &Line, id: i64, call: RecvTensor) -> Result<(Option<usize>, Body), Status> {
-    let answer = send(line, id, call).await?;
-    line.hear();
-    if let Some(status) = Status::from_header_map(answer.headers()).filter(|status| status.code() != Code::Ok) {
-        return Err(status);
-    }
-    if answer.status() != http::StatusCode::OK {
-        return Err(Status::unknown(format!("grpc-status header missing, HTTP status {}", answer.status())));
-    }
+    let bytes = message(&wire::encode_recv_tensor(wire::Numbered { id, call })).map_err(wire::status)?;
+    let answer = bulk::send(line, bulk::post(PATH).header(RAW, "1").body(Body::new(Full::new(bytes)))).await?;
     let raw = answer.headers().get(RAW).and_then(|bytes| bytes.to_str().ok()?.parse().ok());
     Ok((raw, answer.into_body()))
-}
-
-/// What the end of an answer says.
-pub(super) fn check_end(trailers: Option<&http::HeaderMap>) -> Result<(), Status> {
-    match trailers.and_then(Status::from_header_map) {
-        Some(status) if status.code() == Code::Ok => Ok(()),
-        Some(status) => Err(status),
-        None => Err(Status::unknown("protocol error: missing grpc-status trailer")),
-    }
-}
-
-async fn send(line: &Line, id: i64, call: RecvTensor) -> Result<http::Response<Body>, Status> {
-    let bytes = message(&wire::encode_recv_tensor(wire::Numbered { id, call })).map_err(wire::status)?;
-    let request = http::Request::post(PATH)
-        .version(http::Version::HTTP_2)
-        .header(http::header::TE, "trailers")
-        .header(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE)
-        .header(RAW, "1")
-        .body(Body::new(Full::new(bytes)))
-        .map_err(|error| Status::internal(error.to_string()))?;
-    let mut channel = line.channel.clone();
-    let failed = |error: tonic::transport::Error| Status::from_error(error.into());
-    std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(failed)?;
-    channel.call(request).await.map_err(failed)
 }

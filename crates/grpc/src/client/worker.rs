@@ -3,10 +3,10 @@
 use crate::client::link::{Line, Link};
 use crate::client::{pieces, transfer};
 use crate::server::MAX_MESSAGE;
-use crate::wire;
+use crate::wire::{self, stats};
 use cluster::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer,
-    WorkerClient,
+    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, TransferStats, WorkerClient,
 };
 use proto::tensorflow as pb;
 use proto::tensorflow::worker_service_client::WorkerServiceClient;
@@ -108,6 +108,14 @@ impl WorkerClient for FarWorker {
         })
     }
 
+    fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
+        Box::pin(async move {
+            let message = stats::encode_logging(request);
+            let call = async |line: Arc<Line>| client(&line).logging(message).await;
+            Ok(stats::decode_logging_answer(self.link.call("Logging", call).await?.into_inner()))
+        })
+    }
+
     fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
         Box::pin(pieces::open_tensor(self.slow.clone(), request_id(), request))
     }
@@ -118,7 +126,7 @@ pub(crate) async fn acknowledge(link: &Link, id: i64) {
     let message = pb::MarkRecvFinishedRequest { request_id: id };
     let call = async |line: Arc<Line>| client(&line).mark_recv_finished(message).await;
     if let Err(error) = link.call("MarkRecvFinished", call).await {
-        tracing::debug!("{} was not told that its tensor arrived: {error}", link.task);
+        tracing::debug!("{} was not told that its tensor arrived: {error}", link.name());
     }
 }
 

@@ -1,5 +1,7 @@
 //! Methods that are answered before the generated service sees them: those that move tensors, without its copies.
 
+use crate::server::inflate;
+use crate::wire;
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 use tonic::body::Body;
@@ -31,7 +33,7 @@ impl<B, S: NamedService> NamedService for Before<B, S> {
 
 impl<B: Bulk, S> Service<http::Request<Body>> for Before<B, S>
 where
-    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>,
+    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
 {
     type Response = http::Response<Body>;
@@ -43,6 +45,15 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Answering {
+        if inflate::is_compressed(&request) {
+            let mut service = self.clone();
+            return Box::pin(async move {
+                match inflate::inflated(request).await {
+                    Ok(request) => service.call(request).await,
+                    Err(error) => Ok(wire::status(error).into_http()),
+                }
+            });
+        }
         match B::PATHS.contains(&request.uri().path()) {
             true => self.bulk.answer(request),
             false => Box::pin(self.inner.call(request)),

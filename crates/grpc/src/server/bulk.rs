@@ -14,8 +14,8 @@ use std::sync::Arc;
 use tensor::Tensor;
 use tonic::body::Body;
 
-const RUN_STEP: &str = "/tensorflow.MasterService/RunStep";
-const RUN_CALLABLE: &str = "/tensorflow.MasterService/RunCallable";
+pub(crate) const RUN_STEP: &str = "/tensorflow.MasterService/RunStep";
+pub(crate) const RUN_CALLABLE: &str = "/tensorflow.MasterService/RunCallable";
 
 /// An error in the body of an answer comes alone.
 const NO_TENSORS: &[Tensor] = &[];

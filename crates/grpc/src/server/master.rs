@@ -2,7 +2,7 @@
 
 use crate::server::recent::Recent;
 use crate::wire;
-use crate::wire::answers;
+use crate::wire::{answers, stats};
 use bytes::Bytes;
 use cluster::Master;
 use proto::tensorflow as pb;
@@ -42,9 +42,9 @@ impl Service {
         request: pb::RunCallableRequest,
         content: impl FnMut(usize) -> Option<Buffer>,
     ) -> Result<Vec<Bytes>> {
-        let feeds = wire::run_callable_feeds(request.feed, content)?;
+        let feeds = wire::tensors_with_content(request.feed, content)?;
         let (tensors, metadata) = self.master.run_callable(&request.session_handle, request.handle, feeds).await?;
-        let metadata = Some(wire::run_metadata(metadata));
+        let metadata = Some(stats::run_metadata(metadata));
         answers::answer(&tensors, &pb::RunCallableResponse { fetch: Vec::new(), metadata })
     }
 }

@@ -2,6 +2,7 @@
 
 mod before;
 mod bulk;
+pub(crate) mod inflate;
 mod master;
 pub(crate) mod recent;
 mod transfer;
@@ -27,6 +28,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::Router;
 use transfer::Transfers;
 
+pub(crate) use bulk::{RUN_CALLABLE, RUN_STEP};
 pub(crate) use transfer::{PATH, RAW};
 
 /// Messages may be as large as TensorFlow's.
@@ -49,10 +51,10 @@ pub(crate) const FRAME: u32 = 480 << 10;
 /// Frames of what is read slowly: memory of this size is used again at once, where that of large frames stays with the
 /// allocator for some milliseconds, in which many of them come.
 pub(crate) const SMALL_FRAME: u32 = 60 << 10;
-/// A caller that is silent for so long is asked whether it is there,
-const CALLER_QUIET: Duration = Duration::from_secs(30);
-/// and without an answer in this time its calls are ended.
-const CALLER_LOST: Duration = Duration::from_secs(60);
+/// A caller from which nothing came for as long as a task may be silent is asked whether it is there, and has this many
+/// times as long to answer before its calls are ended. Its transport answers, not its program, which may be busy; but
+/// clients of TensorFlow 1.x look at an idle connection every five seconds only.
+const CALLER_GRACE: u32 = 2;
 
 /// Memory of former tensors that no step took for so long goes back to the system,
 const UNUSED: Duration = Duration::from_secs(10);
@@ -85,8 +87,9 @@ impl Serving {
     }
 }
 
-/// Serves a task on a socket that listens already.
-pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener) -> Result<Serving> {
+/// Serves a task on a socket that listens already. A caller that is silent for longer than three times `patience` is
+/// taken for gone, if its transport does not answer either.
+pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener, patience: Duration) -> Result<Serving> {
     let bad = |error: std::io::Error| unavailable!("Cannot serve: {error}");
     listener.set_nonblocking(true).map_err(bad)?;
     let listener = TcpListener::from_std(listener).map_err(bad)?;
@@ -97,7 +100,7 @@ pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener) -> Resu
     let inner = MasterServiceServer::from_arc(service.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
-    let services = worker_service(worker).add_service(Before { bulk: Steps(service), inner });
+    let services = worker_service(worker, patience).add_service(Before { bulk: Steps(service), inner });
     let incoming = TcpListenerStream::new(listener).inspect(|stream| {
         if let Ok(stream) = stream {
             let _ = stream.set_nodelay(true);
@@ -122,7 +125,7 @@ async fn tidy() {
 }
 
 /// A server of a worker's calls alone.
-pub(crate) fn worker_service(client: Arc<dyn WorkerClient>) -> Router {
+pub(crate) fn worker_service(client: Arc<dyn WorkerClient>, patience: Duration) -> Router {
     let recent = Arc::new(Recent::default());
     let inner = WorkerServiceServer::new(worker::Service { client: client.clone(), recent: recent.clone() })
         .max_decoding_message_size(MAX_MESSAGE)
@@ -132,7 +135,7 @@ pub(crate) fn worker_service(client: Arc<dyn WorkerClient>) -> Router {
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
         .max_frame_size(FRAME)
-        .http2_keepalive_interval(Some(CALLER_QUIET))
-        .http2_keepalive_timeout(Some(CALLER_LOST))
+        .http2_keepalive_interval(Some(patience))
+        .http2_keepalive_timeout(Some(patience * CALLER_GRACE))
         .add_service(Before { bulk: Transfers { worker: client, recent }, inner })
 }

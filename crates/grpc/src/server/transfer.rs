@@ -57,7 +57,7 @@ async fn answer(
         format!("step_id: {} rendezvous_key: \"{}\" request_id: {}", request.call.step_id, request.call.key, request.id)
     })?;
     let arriving = worker.open_tensor(request.call).await?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as i64);
+    let now = now_micros();
     let (body, raw) = match arriving {
         Arriving::Whole(tensor, is_dead) => {
             let outgoing = transfer::encode(&tensor, is_dead, now, raw_allowed)?;
@@ -73,6 +73,11 @@ async fn answer(
         answer.headers_mut().insert(RAW, http::HeaderValue::from(bytes as u64));
     }
     Ok(answer)
+}
+
+/// Microseconds since 1970, as answers tell when they were sent.
+pub(crate) fn now_micros() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as i64)
 }
 
 /// A body whose content is read as it is sent, in small frames; raw content goes in messages of its own. An error ends

@@ -1,7 +1,9 @@
 //! WorkerService: what masters and other workers call.
 
 use crate::server::recent::Recent;
+use crate::server::transfer::now_micros;
 use crate::wire;
+use crate::wire::{buffers, stats};
 use cluster::WorkerClient;
 use proto::tensorflow as pb;
 use proto::tensorflow::worker_service_server::WorkerService;
@@ -108,16 +110,22 @@ impl WorkerService for Service {
     }
 
     async fn logging(&self, request: Request<pb::LoggingRequest>) -> Answer<pb::LoggingResponse> {
-        let noted = self.client.logging(wire::logging(request.into_inner())).await;
-        answer(noted.map(wire::logging_answer))
+        let noted = self.client.logging(stats::logging(request.into_inner())).await;
+        answer(noted.map(stats::logging_answer))
     }
 
     async fn tracing(&self, _: Request<pb::TracingRequest>) -> Answer<pb::TracingResponse> {
         answer(Err(unimplemented_op!("Tracing")))
     }
 
-    async fn recv_buf(&self, _: Request<pb::RecvBufRequest>) -> Answer<pb::RecvBufResponse> {
-        answer(Err(unimplemented_op!("this task takes part in no collective operation")))
+    async fn recv_buf(&self, request: Request<pb::RecvBufRequest>) -> Answer<pb::RecvBufResponse> {
+        let request = request.into_inner();
+        let call = async {
+            self.recent.check(request.request_id, "RecvBuf (GrpcWorker)", || buffers::describe(&request))?;
+            let buffer = self.client.recv_buf(buffers::recv_buf(request)).await?;
+            Ok(buffers::recv_buf_answer(buffer, now_micros()))
+        };
+        answer(call.await)
     }
 
     async fn get_step_sequence(&self, _: Request<pb::GetStepSequenceRequest>) -> Answer<pb::GetStepSequenceResponse> {

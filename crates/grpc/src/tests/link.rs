@@ -76,6 +76,23 @@ async fn a_cable_that_is_cut_during_a_wait_is_noticed_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_caller_behind_a_cut_cable_is_gone_soon_and_one_that_waits_is_not() {
+    let (shelf, other) = (Shelf::new(), Shelf::new());
+    let (cut, whole) = (socket(server(shelf.clone())), socket(server(other.clone())));
+    let (gone, there) = (client(&cut), client(&whole));
+    let lost = tokio::spawn(async move { gone.recv_tensor(RecvTensor::default()).await });
+    let waiting = tokio::spawn(async move { there.recv_tensor(RecvTensor::default()).await });
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let start = Instant::now();
+    cut.cable.send_replace(Cable::Cut);
+    shelf.tensor.closed().await; // nobody at the server waits for the tensor any more
+    assert!(start.elapsed() <= 3 * PATIENCE + Duration::from_millis(10), "{:?}", start.elapsed());
+    assert!(lost.await.expect("no panic").is_err());
+    assert_eq!(other.tensor.receiver_count(), 1);
+    waiting.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_connection_is_an_answer_at_once() {
     let far = client(&socket(End::Refused));
     let start = Instant::now();

@@ -1,7 +1,9 @@
 //! The wire: what real TensorFlow sent, what a peer that misbehaves sends, and peers that fall silent.
 
 mod cork;
+mod inflate;
 mod link;
+mod master;
 mod pieces;
 mod recent;
 mod sockets;

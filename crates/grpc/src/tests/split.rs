@@ -2,7 +2,11 @@
 
 use crate::wire::split::{Apart, Form, Splitter};
 use crate::wire::transfer::message;
-use crate::wire::{RUN_CALLABLE, RUN_STEP, answers, run_callable_feeds, run_step};
+use crate::wire::{
+    RUN_CALLABLE, RUN_STEP, RUN_STEP_ANSWER, answers, decode_run_step_answer, encode_run_callable, encode_run_step,
+    run_step, run_step_answer, tensors_with_content,
+};
+use cluster::{RunStep, RunStepAnswer};
 use prost::Message;
 use proto::tensorflow as pb;
 use status::{Code, Result};
@@ -66,7 +70,7 @@ fn a_callable_is_read_however_it_is_cut() {
     for step in [1, 3, 999, 1 << 20] {
         let (read, content) = split::<pb::RunCallableRequest>(&bytes, step, &RUN_CALLABLE).expect("read").open();
         assert_eq!(read.handle, 7);
-        let mut feeds = run_callable_feeds(read.feed, content).expect("tensors");
+        let mut feeds = tensors_with_content(read.feed, content).expect("tensors");
         feeds.iter().zip(&tensors()).for_each(|(left, right)| same(left, right));
         assert!(feeds[4].is_unique(), "so that kernels may write in place");
     }
@@ -86,7 +90,7 @@ fn the_last_content_of_a_tensor_counts() {
             decode_tensor(pb::TensorProto::decode(&tensor[..]).expect("a message")).map(|t| t.shape().clone());
         let bytes = message(&bytes).expect("a message");
         let (read, content) = split::<pb::RunCallableRequest>(&bytes, 100, &RUN_CALLABLE).expect("read").open();
-        let found = run_callable_feeds(read.feed, content);
+        let found = tensors_with_content(read.feed, content);
         assert_eq!(found.map(|feeds| feeds[0].shape().clone()).ok(), expected.ok());
     }
 }
@@ -112,6 +116,33 @@ fn answers_are_the_messages_the_library_would_write() {
         let bytes = answers::answer(&named, &rest).expect("pieces").concat();
         assert_eq!(bytes, message(&expected.encode_to_vec()).expect("a message"));
     }
+}
+
+#[test]
+fn what_a_client_sends_and_gets_is_whole() {
+    let named: Vec<_> = tensors().into_iter().enumerate().map(|(i, tensor)| (format!("x{i}:0"), tensor)).collect();
+    let step = RunStep { feeds: named.clone(), fetches: vec!["y:0".to_string()], ..RunStep::default() };
+    let bytes = encode_run_step("session", step).expect("pieces").concat();
+    let (read, content) = split::<pb::RunStepRequest>(&bytes, 1000, &RUN_STEP).expect("read").open();
+    assert_eq!((&*read.session_handle, &*read.fetch), ("session", &["y:0".to_string()][..]));
+    let check = |found: Vec<(String, Tensor)>| {
+        assert_eq!(found.len(), named.len());
+        for (found, sent) in found.iter().zip(&named) {
+            assert_eq!(found.0, sent.0);
+            same(&found.1, &sent.1);
+        }
+    };
+    check(run_step(read, content).expect("a step").feeds);
+    let bytes = encode_run_callable("session", 7, &tensors()).expect("pieces").concat();
+    let (read, content) = split::<pb::RunCallableRequest>(&bytes, 1000, &RUN_CALLABLE).expect("read").open();
+    assert_eq!((&*read.session_handle, read.handle), ("session", 7));
+    let feeds = tensors_with_content(read.feed, content).expect("tensors");
+    feeds.iter().zip(&tensors()).for_each(|(left, right)| same(left, right));
+    let answer = RunStepAnswer { tensors: named.clone(), ..RunStepAnswer::default() };
+    let bytes = run_step_answer(answer).expect("pieces").concat();
+    let (read, content) = split::<pb::RunStepResponse>(&bytes, 1000, &RUN_STEP_ANSWER).expect("read").open();
+    let answer = decode_run_step_answer(read, content).expect("an answer");
+    check(answer.tensors);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! A server and a client joined by pipes inside the process, so that time can be stepped.
 
+use crate::MasterClient;
 use crate::client::channel::tuned;
-use crate::client::link::Link;
+use crate::client::link::{Dial, Link};
 use crate::client::worker::FarWorker;
 use crate::server::{PIECES_WINDOW, worker_service};
 use cluster::{
@@ -22,11 +23,18 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Answers RecvTensor when told to; knows nothing else but its status.
 pub struct Shelf {
     pub tensor: watch::Sender<Option<Result<(Tensor, bool)>>>,
+    devices: Vec<DeviceAttributes>,
 }
 
 impl Shelf {
     pub fn new() -> Arc<Shelf> {
-        Arc::new(Shelf { tensor: watch::channel(None).0 })
+        Arc::new(Shelf { tensor: watch::channel(None).0, devices: Vec::new() })
+    }
+
+    /// With a device of this name.
+    pub fn of_device(name: &str) -> Arc<Shelf> {
+        let device = DeviceAttributes { name: name.to_string(), ..DeviceAttributes::default() };
+        Arc::new(Shelf { tensor: watch::channel(None).0, devices: vec![device] })
     }
 }
 
@@ -36,7 +44,7 @@ fn no<T>() -> Future<'static, T> {
 
 impl WorkerClient for Shelf {
     fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>> {
-        Box::pin(async { Ok(Vec::new()) })
+        Box::pin(async { Ok(self.devices.clone()) })
     }
     fn create_session(&self, _: CreateWorkerSession) -> Future<'_, ()> {
         no()
@@ -104,14 +112,16 @@ pub fn socket(end: End) -> Arc<Socket> {
 pub fn server(shelf: Arc<Shelf>) -> End {
     let (send, mut receive) = mpsc::unbounded_channel();
     let incoming = futures_util::stream::poll_fn(move |cx| receive.poll_recv(cx));
-    tokio::spawn(async move { drop(worker_service(shelf).serve_with_incoming(incoming).await) });
+    tokio::spawn(async move { drop(worker_service(shelf, PATIENCE).serve_with_incoming(incoming).await) });
     End::Server(send)
 }
 
-/// A client whose connections end at the socket.
-pub fn client(socket: &Arc<Socket>) -> FarWorker {
+const ADDRESS: &str = "10.0.0.2:2222";
+
+/// Makes connections that end at the socket.
+fn dial(socket: &Arc<Socket>) -> Dial {
     let socket = socket.clone();
-    let dial = move || {
+    Box::new(move || {
         let socket = socket.clone();
         let connect = move |_: Uri| {
             let end = socket.connect();
@@ -120,12 +130,19 @@ pub fn client(socket: &Arc<Socket>) -> FarWorker {
         let connector = Connector(connect);
         let endpoint = Endpoint::from_static("http://10.0.0.2:2222");
         Ok(tuned(endpoint, PIECES_WINDOW).connect_with_connector_lazy(connector))
-    };
-    let link = || {
-        let (task, address) = ("/job:ps/replica:0/task:1".into(), "10.0.0.2:2222".into());
-        Arc::new(Link::new(task, address, PATIENCE, Box::new(dial.clone())))
-    };
+    })
+}
+
+/// A client of the task at the socket.
+pub fn client(socket: &Arc<Socket>) -> FarWorker {
+    let task = "/job:ps/replica:0/task:1";
+    let link = || Arc::new(Link::to_worker(task.to_string(), ADDRESS.to_string(), PATIENCE, dial(socket)));
     FarWorker { link: link(), slow: link() }
+}
+
+/// A client of the master at the socket.
+pub fn master(socket: &Arc<Socket>) -> MasterClient {
+    MasterClient { link: Arc::new(Link::to_master(ADDRESS.to_string(), PATIENCE, dial(socket))) }
 }
 
 impl Socket {

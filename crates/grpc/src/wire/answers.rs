@@ -1,11 +1,11 @@
-//! Answers as a few pieces that share the bytes of their tensors.
+//! Messages with lists of tensors, as a few pieces that share the bytes of these.
 
 use crate::wire::transfer::SHARE_FROM;
 use bytes::Bytes;
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
 use proto::tensorflow as pb;
-use status::{Result, exhausted};
+use status::{Error, Result, exhausted};
 use tensor::wire::{encode_shape, encode_tensor};
 use tensor::{Buffer, Tensor};
 
@@ -13,19 +13,37 @@ use tensor::{Buffer, Tensor};
 const MAX_MESSAGE: usize = i32::MAX as usize;
 /// Before every message: a byte for its compression, four for its length.
 const PREFIX: usize = 5;
-/// Field 1 of an answer, its list of tensors, with a length.
-const LIST_TAG: u8 = (1 << 3) | 2;
+/// Wire type of a field with a length.
+const COUNTED: u8 = 2;
 /// `NamedTensorProto`'s fields.
 const NAME_TAG: u8 = (1 << 3) | 2;
 const TENSOR_TAG: u8 = (2 << 3) | 2;
 /// `TensorProto.tensor_content`.
 const CONTENT_TAG: u8 = (4 << 3) | 2;
 
-/// A tensor in an answer: alone or with a name.
+/// Where a message has its list of tensors, and what is said if it gets too long for them.
+pub(crate) struct List {
+    /// The list's field.
+    pub field: u8,
+    /// The error for a message of so many bytes.
+    pub too_long: fn(usize) -> Error,
+}
+
+/// The answer to a step.
+pub(crate) const ANSWER: List = List {
+    field: 1,
+    too_long: |length| {
+        exhausted!(
+            "The results of this step have {length} bytes, and one answer holds at most 2 GiB; fetch fewer at once"
+        )
+    },
+};
+
+/// A tensor in a list: alone or with a name.
 pub(crate) trait Item {
     /// The tensor.
     fn tensor(&self) -> &Tensor;
-    /// Its name, where the answer's list has names.
+    /// Its name, where the list has names.
     fn name(&self) -> Option<&str>;
 }
 
@@ -49,14 +67,20 @@ impl Item for (String, Tensor) {
     }
 }
 
-/// A message with its prefix: `items` as its field 1, then the fields of `rest`.
+/// The answer to a step, with its prefix: `items`, then the fields of `rest`.
 pub(crate) fn answer(items: &[impl Item], rest: &impl Message) -> Result<Vec<Bytes>> {
+    message(&ANSWER, items, rest)
+}
+
+/// A message with its prefix: `items` as its list, then the fields of `rest`.
+pub(crate) fn message(list: &List, items: &[impl Item], rest: &impl Message) -> Result<Vec<Bytes>> {
     let mut pieces = Pieces { done: Vec::new(), open: vec![0; PREFIX], len: 0 };
     for item in items {
+        pieces.open.push((list.field << 3) | COUNTED);
         pieces.add(item)?;
     }
     rest.encode_raw(&mut pieces.open);
-    pieces.finish()
+    pieces.finish(list.too_long)
 }
 
 struct Pieces {
@@ -83,7 +107,6 @@ impl Pieces {
             fields.push(CONTENT_TAG);
             encode_varint(content as u64, &mut fields);
         }
-        self.open.push(LIST_TAG);
         let tensor_len = fields.len() + content;
         if let Some(name) = item.name() {
             let named = 1 + encoded_len_varint(name.len() as u64) + name.len();
@@ -105,14 +128,10 @@ impl Pieces {
     }
 
     /// Writes the length of all into the prefix.
-    fn finish(mut self) -> Result<Vec<Bytes>> {
+    fn finish(mut self, too_long: fn(usize) -> Error) -> Result<Vec<Bytes>> {
         let length = self.len + self.open.len() - PREFIX;
         let fits = u32::try_from(length).ok().filter(|_| length <= MAX_MESSAGE);
-        let fits = fits.ok_or_else(|| {
-            exhausted!(
-                "The results of this step have {length} bytes, and one answer holds at most 2 GiB; fetch fewer at once"
-            )
-        })?;
+        let fits = fits.ok_or_else(|| too_long(length))?;
         let patch = |first: &mut [u8]| first[1..PREFIX].copy_from_slice(&fits.to_be_bytes());
         match self.done.first_mut() {
             None => patch(&mut self.open),

@@ -4,10 +4,11 @@ mod learning;
 mod server;
 mod trace;
 
-use crate::{RunOptions, Session, SessionConfig, feeds};
+use crate::{ClusterSpec, RunOptions, Server, ServerOptions, Session, SessionConfig, Task, feeds};
 use graph::{AttrValue, Graph, Output};
 use ops::array::constant::{constant, placeholder};
 use status::Code;
+use std::net::TcpListener;
 use std::time::Duration;
 use tensor::{DType, PartialShape, Tensor};
 
@@ -57,6 +58,55 @@ fn wrong_types_are_errors() {
     assert_eq!(error.code, Code::InvalidArgument);
     let error = session.run::<f32>(&nothing, feeds! {}).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
+}
+
+#[test]
+fn a_server_may_be_started_after_its_client() {
+    // The socket is there, but nobody serves on it until the session waits for that.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let graph = graph();
+    let seven = constant(&graph.root(), Tensor::from(7i64));
+    let impatient = SessionConfig { connect_timeout: Some(Duration::from_millis(200)), ..SessionConfig::default() };
+    let session = Session::with_config(&address, &graph, impatient).unwrap();
+    let error = session.run::<i64>(&seven, feeds! {}).unwrap_err();
+    let text = format!("The server at {address} does not answer: no sign of life for ");
+    assert!(error.code == Code::Unavailable && error.message.starts_with(&text), "{error}");
+    let session = Session::connect(&format!("grpc://{address}"), &graph).unwrap();
+    let value = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| session.run::<i64>(&seven, feeds! {}));
+        let cluster = ClusterSpec::new().with_task("worker", 0, &address).unwrap();
+        let task = Task { job: "worker".to_string(), index: 0 };
+        let _server = Server::start_on(ServerOptions::new(cluster, task), listener).unwrap();
+        waiting.join().unwrap()
+    });
+    assert_eq!(value, Ok(7));
+}
+
+#[test]
+fn a_server_listens_where_it_is_told_to() {
+    let start = |address: &str, bind: Option<&str>| {
+        let task = Task { job: "worker".to_string(), index: 0 };
+        let cluster = ClusterSpec::new().with_task("worker", 0, address).unwrap();
+        Server::start(ServerOptions { bind: bind.map(str::to_string), ..ServerOptions::new(cluster, task) })
+    };
+    // The name that other tasks know is not one of this machine.
+    let server = start("outside.invalid:0", Some("0.0.0.0")).unwrap();
+    let port = server.target().strip_prefix("grpc://outside.invalid:").unwrap();
+    let graph = graph();
+    let seven = constant(&graph.root(), Tensor::from(7i64));
+    for host in ["127.0.0.1", "127.0.0.2"] {
+        let session = Session::connect(&format!("grpc://{host}:{port}"), &graph).unwrap();
+        assert_eq!(session.run::<i64>(&seven, feeds! {}), Ok(7), "{host}");
+    }
+    for (address, bind, place) in [
+        ("outside.invalid:7", None, "outside.invalid:7"),
+        ("127.0.0.1:0", Some("outside.invalid"), "outside.invalid:0"),
+        ("127.0.0.1:0", Some("2001:db8::1"), "[2001:db8::1]:0"), // an address of documentation, nobody's
+    ] {
+        let error = start(address, bind).err().unwrap();
+        assert!(error.message.starts_with(&format!("Cannot listen on {place}: ")), "{error}");
+    }
 }
 
 #[test]

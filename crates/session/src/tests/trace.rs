@@ -73,8 +73,16 @@ fn traced() -> RunMetadata {
 }
 
 #[test]
-fn transfers_between_tasks_are_arrows() {
-    let events = parse(&traced());
+fn transfers_between_tasks_are_arrows_and_rows() {
+    let metadata = traced();
+    let mut ways: Vec<(&str, &str, u64)> =
+        metadata.transfers.iter().map(|one| (&*one.send_device, &*one.recv_device, one.bytes)).collect();
+    ways.sort_unstable();
+    let [first, second] = [0, 1].map(|task| format!("/job:worker/replica:0/task:{task}/device:CPU:0"));
+    assert_eq!(ways, [(&*first, &*second, 4), (&*second, &*first, 4)]);
+    let events = parse(&metadata);
+    let received: Vec<&Value> = events.iter().filter(|event| event["name"] == "RecvTensor").collect();
+    assert_eq!(received.len(), 2, "{events:?}");
     let names: Vec<&str> = of_phase(&events, "M")
         .iter()
         .filter(|event| event["name"] == "process_name")

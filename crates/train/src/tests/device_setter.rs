@@ -3,6 +3,7 @@
 use super::graph;
 use crate::device_setter::{ReplicaDeviceSetter, byte_size_load, greedy, hashed, replica_device_setter};
 use graph::Scope;
+use session::ClusterSpec;
 use tensor::{DType, PartialShape};
 
 fn variable(scope: &Scope, name: &str, shape: &[i64]) -> String {
@@ -53,6 +54,28 @@ fn variables_go_around_the_ps_tasks() {
             "/job:ps/task:2",
         ],
     );
+}
+
+#[test]
+fn a_cluster_says_how_many_ps_tasks_there_are() {
+    let cluster = ClusterSpec::parse("ps=a:1,b:1,c:1;worker=d:1,e:1").unwrap();
+    // Numbers that are left out do not count, and neither does it matter which they are.
+    let sparse = ClusterSpec::parse("ps=,a:1,,,b:1;worker=d:1").unwrap();
+    let devices = |setter: ReplicaDeviceSetter| {
+        let graph = graph();
+        let scope = setter.on(&graph.root());
+        let found = ["a", "b", "c", "d"].map(|name| variable(&scope, name, &[2]));
+        graph.check().unwrap();
+        found
+    };
+    let around = |tasks: [u32; 4]| tasks.map(|task| format!("/job:ps/task:{task}"));
+    assert_eq!(devices(replica_device_setter(&cluster)), around([0, 1, 2, 0]));
+    assert_eq!(devices(replica_device_setter(&sparse)), around([0, 1, 0, 1]));
+    let worker = ["0", "1", "0", "1"].map(|task| format!("/job:worker/task:{task}"));
+    assert_eq!(devices(replica_device_setter(&cluster).ps_device("/job:worker")), worker);
+    for none in ["/job:master", ""] {
+        assert_eq!(devices(replica_device_setter(&cluster).ps_device(none)), [""; 4]);
+    }
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! Buffers of collective ops in one step: who provides one and who asks for it meet here, in either order.
+
+use crate::api::RecvBuf;
+use crate::worker::Worker;
+use futures_channel::oneshot;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use status::{Error, Result, aborted, failed_precondition, internal, invalid};
+use std::sync::Arc;
+use tensor::Bytes;
+
+/// The buffers of one step.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    meeting: Mutex<Meeting>,
+}
+
+/// How a buffer reaches the one who asked for it; he may have gone away.
+pub(crate) type Consumer = oneshot::Sender<Result<Bytes>>;
+
+/// What has come, and who waits. A key is met once.
+#[derive(Default)]
+pub(crate) struct Meeting {
+    aborted: Option<Error>,
+    slots: FxHashMap<String, Slot>,
+}
+
+enum Slot {
+    Provided(Bytes),
+    Wanted(Consumer),
+}
+
+impl Meeting {
+    /// Keeps a buffer, or gives it to the one who waits for it.
+    pub fn provide(&mut self, key: &str, buffer: Bytes) -> Result<()> {
+        if let Some(error) = &self.aborted {
+            return Err(error.clone());
+        }
+        let unmet = match self.slots.remove(key) {
+            None => Some(Slot::Provided(buffer)),
+            Some(Slot::Wanted(consumer)) => match consumer.send(Ok(buffer)) {
+                Ok(()) => None,
+                Err(unsent) => Some(Slot::Provided(unsent?)), // the one who waited is gone
+            },
+            Some(first @ Slot::Provided(_)) => {
+                self.slots.insert(key.to_string(), first);
+                return Err(internal!("Second provider arrived for key {key}"));
+            }
+        };
+        self.slots.extend(unmet.map(|slot| (key.to_string(), slot)));
+        Ok(())
+    }
+
+    /// Gives a buffer to the one who asks for it, now or when it is provided.
+    pub fn consume(&mut self, key: &str, consumer: Consumer) {
+        let answer = match (&self.aborted, self.slots.remove(key)) {
+            (Some(error), _) => Err(error.clone()),
+            (None, Some(Slot::Provided(buffer))) => Ok(buffer),
+            (None, Some(Slot::Wanted(first))) if !first.is_canceled() => {
+                self.slots.insert(key.to_string(), Slot::Wanted(first));
+                Err(internal!("Second consumer arrived for key {key}"))
+            }
+            (None, _) => {
+                self.slots.insert(key.to_string(), Slot::Wanted(consumer));
+                return;
+            }
+        };
+        let _ = consumer.send(answer);
+    }
+
+    /// The step is over: nothing more is met.
+    pub fn abort(&mut self, error: Error) {
+        let error = self.aborted.get_or_insert(error);
+        for slot in std::mem::take(&mut self.slots).into_values() {
+            if let Slot::Wanted(consumer) = slot {
+                let _ = consumer.send(Err(error.clone()));
+            }
+        }
+    }
+}
+
+impl Buffers {
+    pub fn abort(&self, error: Error) {
+        self.meeting.lock().abort(error);
+    }
+}
+
+impl Worker {
+    /// Puts a buffer where another task that asks for this key of this step finds it.
+    pub fn provide(&self, step_id: u64, key: &str, buffer: Bytes) -> Result<()> {
+        self.steps.step(step_id)?.buffers.meeting.lock().provide(key, buffer)
+    }
+}
+
+/// Waits for a buffer that a step here provides.
+pub(crate) async fn recv_buf(worker: Arc<Worker>, request: RecvBuf) -> Result<Bytes> {
+    let RecvBuf { step_id, key, device, incarnation } = request;
+    let own = worker.devices.iter().find(|own| own.name == device);
+    let own = own.ok_or_else(|| invalid!("{device} unknown device."))?;
+    if own.incarnation != incarnation {
+        return Err(failed_precondition!(
+            "RecvBuf expects a different device incarnation: {incarnation} vs. {}. Your worker job that contains the \
+             device (\"{device}\") was probably restarted. Check your worker job for the reason why it was restarted.",
+            own.incarnation
+        ));
+    }
+    let (consumer, wait) = oneshot::channel();
+    worker.steps.step(step_id)?.buffers.meeting.lock().consume(&key, consumer);
+    let buffer = wait.await.unwrap_or_else(|_| Err(aborted!("Step {step_id} has ended")))?;
+    worker.counters.went(&key, buffer.len());
+    Ok(buffer)
+}
