@@ -9,6 +9,7 @@ mod losses;
 mod meta_graph;
 mod metrics;
 mod monitored;
+mod named;
 mod partitioners;
 mod recovery;
 mod saver;
