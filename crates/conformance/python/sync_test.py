@@ -1,6 +1,7 @@
 """Synchronous training: SyncReplicasOptimizer on our servers, with workers in Python and in Rust."""
 import contextlib
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -64,16 +65,16 @@ def alone(resource):
         return session.run(w)
 
 
-class Replica:
-    """A worker of a synchronous job."""
+class Worker:
+    """A worker of a synchronous job: `build` gives what is fed, the weights and the loss."""
 
-    def __init__(self, targets, worker, resource=True, tokens=-1):
+    def __init__(self, targets, worker, build, optimizer, tokens=-1):
         self.worker, self.graph, self.process = worker, tf.Graph(), targets.processes[1 + worker]
         setter = tf1.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{worker}")
         with self.graph.as_default(), tf1.device(setter):
             self.step = tf1.train.get_or_create_global_step()
-            self.x, self.y, self.w, loss = model(resource)
-            optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.MomentumOptimizer(0.1, 0.9), 2)
+            self.fed, self.w, loss = build()
+            optimizer = optimizer()
             self.train_op = optimizer.minimize(loss, global_step=self.step)
             hook = optimizer.make_session_run_hook(worker == 0, num_tokens=tokens)
             with tf1.device("/job:ps/task:0"):
@@ -89,10 +90,10 @@ class Replica:
                                                          shared_name=f"model/w:0/grad_accum/{fate}")
         return gen_resource_variable_ops.read_variable_op(handle, tf.int64)
 
-    def train(self, step, seconds=None):
-        a, b = example(step, self.worker)
+    def feed(self, *values, seconds=None):
+        """One step with these values."""
         options = tf1.RunOptions(timeout_in_ms=int(seconds * 1000)) if seconds else None
-        self.session.run(self.train_op, {self.x: a, self.y: b}, options=options)
+        self.session.run(self.train_op, dict(zip(self.fed, values)), options=options)
 
     def read(self, fetch):
         """A value, without counting as a training step."""
@@ -100,6 +101,49 @@ class Replica:
 
     def count(self):
         return {fate: int(self.read(counter)) for fate, counter in self.counters.items()}
+
+    def close(self):
+        with contextlib.suppress(tf.errors.OpError):
+            self.session.close()
+
+
+class Replica(Worker):
+    """One of two workers that learn from their halves of the examples."""
+
+    def __init__(self, targets, worker, resource=True, tokens=-1):
+        def build():
+            x, y, w, loss = model(resource)
+            return (x, y), w, loss
+        super().__init__(targets, worker, build, lambda: tf1.train.SyncReplicasOptimizer(
+            tf1.train.MomentumOptimizer(0.1, 0.9), 2), tokens)
+
+    def train(self, step, seconds=None):
+        self.feed(*example(step, self.worker), seconds=seconds)
+
+
+def descent(aggregate, total=None):
+    return lambda: tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(1.0), aggregate, total)
+
+
+def line():
+    """A loss whose gradient is what is fed."""
+    x = tf1.placeholder(tf.float32, [])
+    with tf1.variable_scope("model", use_resource=True):
+        w = tf1.get_variable("w", initializer=10.0)
+    return (x,), w, w * x
+
+
+def rows():
+    """A loss of rows of a table, whose gradient is as sparse, and as large as is fed."""
+    ids, scale = tf1.placeholder(tf.int32, [None]), tf1.placeholder(tf.float32, [])
+    with tf1.variable_scope("model", use_resource=True):
+        table = tf1.get_variable("w", [4, 1], initializer=tf1.zeros_initializer())
+    return (ids, scale), table, scale * tf.reduce_sum(tf.nn.embedding_lookup(table, ids))
+
+
+# The rows that each of two workers trains and how much, and what a step subtracts: the mean over those who have a row.
+# Rows are in order: TensorFlow's accumulator, which is given them as they are, would take others for different ones.
+ROWS, SUBTRACTED = (([1, 3], 1), ([0, 1], 2)), [[2], [1.5], [0], [1]]
 
 
 @contextlib.contextmanager
@@ -109,8 +153,7 @@ def job(kinds=OURS, policy="tf", workers=2, **options):
         replicas = [Replica(targets, worker, **options) for worker in range(workers)]
         yield replicas
         for replica in reversed(replicas):
-            with contextlib.suppress(tf.errors.OpError):
-                replica.session.close()
+            replica.close()
 
 
 def train_all(replicas, step):
@@ -171,6 +214,52 @@ class SyncTest(unittest.TestCase):
                 with self.assertRaises(tf.errors.DeadlineExceededError):
                     replicas[0].train(1, seconds=4)
                 self.assertEqual(replicas[0].read(replicas[0].step), 1)
+
+    def test_the_gradient_of_a_backup_worker_comes_too_late(self):
+        for kind in (THEIRS, OURS):
+            with self.subTest(kind=kind), serving.cluster(kind, {"ps": 1, "worker": 3}) as targets:
+                workers = [Worker(targets, worker, line, descent(2, 3), tokens=0) for worker in range(3)]
+                expected = 10
+                for step, mean in enumerate((2, 3, 4)):
+                    late = (step + 2) % 3
+                    first, second = [worker for worker in workers if worker.worker != late]
+                    together(lambda: first.feed(mean - 1), lambda: second.feed(mean + 1))
+                    workers[late].feed(100)
+                    expected -= mean
+                    self.assertEqual(workers[late].read([workers[late].w, workers[late].step]), [expected, step + 1])
+                if kind == OURS:
+                    self.assertEqual(workers[0].count(), {"accepted": 6, "stale": 3, "dropped": 0})
+                for worker in reversed(workers):
+                    worker.close()
+
+    def test_rows_are_averaged_over_those_who_have_them(self):
+        for kinds in (THEIRS, OURS, {("ps", 0): OURS, ("worker", 0): THEIRS, ("worker", 1): OURS}):
+            with self.subTest(kinds=kinds), serving.cluster(kinds, TWO) as targets:
+                workers = [Worker(targets, worker, rows, descent(2), tokens=0) for worker in range(2)]
+                for step in (1, 2):
+                    together(*[lambda worker=worker: worker.feed(*ROWS[worker.worker]) for worker in workers])
+                    np.testing.assert_array_equal(workers[0].read(workers[0].w), np.multiply(SUBTRACTED, -step))
+                for worker in reversed(workers):
+                    worker.close()
+
+    def test_rows_of_a_worker_in_rust_and_one_in_python(self):
+        program = pathlib.Path(os.environ["FLOWGRID_BIN"]).parent / "examples" / "sync_peer"
+        for rust in (0, 1):
+            with self.subTest(rust=rust), serving.cluster(OURS, TWO, ["--sync-policy", "exact"]) as targets:
+                arguments = [targets["worker"][rust], rust, 2, ROWS[rust][1], *ROWS[rust][0]]
+                # Whoever is not the chief begins when the chief has initialized the table.
+                python = rust and Worker(targets, 0, rows, descent(2))
+                with subprocess.Popen([program, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as other:
+                    self.assertEqual(other.stdout.readline(), "ready\n")
+                    python = python or Worker(targets, 1, rows, descent(2))
+                    for _ in range(2):
+                        python.feed(*ROWS[1 - rust])
+                    text, _ = other.communicate(timeout=60)
+                self.assertEqual(other.returncode, 0, text)
+                expected = np.multiply(SUBTRACTED, -2)
+                np.testing.assert_array_equal(python.read(python.w), expected)
+                np.testing.assert_array_equal(np.array(json.loads(text)).reshape(4, 1), expected)
+                python.close()
 
     def test_a_worker_in_rust_and_one_in_python(self):
         program = pathlib.Path(os.environ["FLOWGRID_BIN"]).parent / "examples" / "08_sync_worker"

@@ -1,8 +1,11 @@
 //! Sessions whose variables have values: restored from a checkpoint, initialized, or waited for.
 
+use crate::get_global_step;
+use crate::monitored::step_number;
 use crate::saver::Saver;
 use crate::told::{self, Told};
 use graph::{Graph, Node, Output};
+use io::CheckpointState;
 use session::{Feeds, Session, SessionConfig};
 use status::{Code, Error, Result, failed_precondition, invalid};
 use std::time::{Duration, Instant};
@@ -32,6 +35,9 @@ pub struct Recovery<'a> {
     pub checkpoint: Option<&'a str>,
     /// How long to wait for a checkpoint if there is none.
     pub wait_for_checkpoint: Option<Duration>,
+    /// Whether variables that have values stay as they are if the step counter says that they are no older than the
+    /// checkpoint.
+    pub keep_newer: bool,
 }
 
 /// How variables get their first values.
@@ -85,7 +91,8 @@ impl SessionManager {
         self
     }
 
-    /// A session that is ready: restored if there is a checkpoint, else initialized.
+    /// A session that is ready: restored if there is a checkpoint, else initialized. Variables that have values by
+    /// then, on servers that live on, lose them; the log warns if that sets the step counter back.
     pub fn prepare_session(
         &self,
         master: &str,
@@ -93,7 +100,12 @@ impl SessionManager {
         recovery: &Recovery<'_>,
         init: &Initialization<'_>,
     ) -> Result<Session> {
-        let (session, restored) = self.restore(master, config, recovery)?;
+        let session = Session::with_config(master, &self.graph, config.clone())?;
+        let live = self.live_step(&session)?;
+        if recovery.keep_newer && self.keeps(&session, live, recovery)? {
+            return Ok(session);
+        }
+        let restored = self.restore(&session, recovery)?;
         if !restored {
             if init.op.is_none() && init.function.is_none() && self.local_init.is_none() {
                 return Err(failed_precondition!(
@@ -114,7 +126,10 @@ impl SessionManager {
             ));
         }
         match self.not_ready(&session)? {
-            None => Ok(session),
+            None => {
+                self.warn_if_set_back(&session, live, restored)?;
+                Ok(session)
+            }
             Some(why) => {
                 let local = self.local_init.as_ref().map_or("None".to_string(), Node::name);
                 Err(failed_precondition!(
@@ -131,7 +146,8 @@ impl SessionManager {
         config: &SessionConfig,
         recovery: &Recovery<'_>,
     ) -> Result<(Session, bool)> {
-        let (session, restored) = self.restore(master, config, recovery)?;
+        let session = Session::with_config(master, &self.graph, config.clone())?;
+        let restored = self.restore(&session, recovery)?;
         let local = self.run_local_init(&session)?;
         let why = match (restored, local) {
             (false, _) => return Ok((session, false)),
@@ -187,7 +203,7 @@ impl SessionManager {
     }
 
     /// Why a session is not ready; none if it is. Local variables are initialized on the way.
-    fn why_not(&self, session: &Session) -> Result<Option<String>> {
+    pub(crate) fn why_not(&self, session: &Session) -> Result<Option<String>> {
         match self.run_local_init(session)? {
             None => self.not_ready(session),
             why => Ok(why),
@@ -209,32 +225,86 @@ impl SessionManager {
         Ok(why)
     }
 
-    /// A session, and whether a checkpoint was read.
-    fn restore(&self, master: &str, config: &SessionConfig, recovery: &Recovery<'_>) -> Result<(Session, bool)> {
-        if recovery.checkpoint_dir.is_some() && recovery.checkpoint.is_some() {
-            return Err(invalid!("Can not provide both checkpoint_dir and checkpoint_filename_with_path."));
+    /// Where the step counter of the servers is, if all variables have values.
+    fn live_step(&self, session: &Session) -> Result<Option<i64>> {
+        let Some(counter) = get_global_step(&self.graph) else { return Ok(None) };
+        match session.run::<Tensor>(counter.value(), Feeds::new()) {
+            Ok(step) => match missing(self.ready_for_local_init.as_ref(), session)? {
+                None => step_number(&step).map(Some),
+                Some(_) => Ok(None),
+            },
+            Err(error) if matches!(error.code, Code::FailedPrecondition | Code::NotFound) => Ok(None),
+            Err(error) => Err(error),
         }
-        let session = Session::with_config(master, &self.graph, config.clone())?;
-        let Some(saver) = recovery.saver else { return Ok((session, false)) };
-        if let Some(checkpoint) = recovery.checkpoint {
-            saver.restore(&session, checkpoint)?;
-            return Ok((session, true));
+    }
+
+    /// Whether the variables of the servers are no older than those of the newest checkpoint; local ones are
+    /// initialized.
+    fn keeps(&self, session: &Session, live: Option<i64>, recovery: &Recovery<'_>) -> Result<bool> {
+        let (Some(live), Some(counter)) = (live, get_global_step(&self.graph)) else { return Ok(false) };
+        let found = recovery.find()?;
+        let saved = match (&found, recovery.saver) {
+            (Some(found), Some(saver)) => saver.read_number(&found.model_checkpoint_path, &counter.name()),
+            _ => Ok(i64::MIN),
+        };
+        // If they cannot be compared, the checkpoint is what counts.
+        if !saved.is_ok_and(|saved| live >= saved) || self.why_not(session)?.is_some() {
+            return Ok(false);
         }
-        let Some(folder) = recovery.checkpoint_dir else { return Ok((session, false)) };
+        if let (Some(found), Some(saver), None) = (found, recovery.saver, recovery.checkpoint) {
+            saver.recover_last_checkpoints(&found.all_model_checkpoint_paths)?;
+        }
+        tracing::info!("The variables stay as they are, at global step {live}: no checkpoint is newer");
+        Ok(true)
+    }
+
+    fn warn_if_set_back(&self, session: &Session, live: Option<i64>, restored: bool) -> Result<()> {
+        let (Some(live), Some(found)) = (live, self.live_step(session)?) else { return Ok(()) };
+        if found < live {
+            let how = if restored { "restored from a checkpoint" } else { "initialized again" };
+            tracing::warn!(
+                "The global step went back from {live} to {found}: variables that had newer values were {how}; set \
+                 keep_newer_state to keep them"
+            );
+        }
+        Ok(())
+    }
+
+    /// Reads a checkpoint, if there is one; says whether.
+    fn restore(&self, session: &Session, recovery: &Recovery<'_>) -> Result<bool> {
+        let Some(saver) = recovery.saver else { return recovery.find().map(|_| false) };
         let begin = Instant::now();
         let state = loop {
-            match saver.checkpoint_state(folder)? {
+            match recovery.find()? {
                 Some(state) => break state,
                 None if recovery.wait_for_checkpoint.is_some_and(|limit| begin.elapsed() < limit) => {
                     tracing::info!("Waiting for checkpoint to be available.");
                     std::thread::sleep(self.recovery_wait);
                 }
-                None => return Ok((session, false)),
+                None => return Ok(false),
             }
         };
-        saver.restore(&session, &state.model_checkpoint_path)?;
-        saver.recover_last_checkpoints(&state.all_model_checkpoint_paths)?;
-        Ok((session, true))
+        saver.restore(session, &state.model_checkpoint_path)?;
+        if recovery.checkpoint.is_none() {
+            saver.recover_last_checkpoints(&state.all_model_checkpoint_paths)?;
+        }
+        Ok(true)
+    }
+}
+
+impl Recovery<'_> {
+    /// The checkpoint that is read, if there is one, and those that its folder holds besides.
+    fn find(&self) -> Result<Option<CheckpointState>> {
+        match (self.saver, self.checkpoint, self.checkpoint_dir) {
+            (_, Some(_), Some(_)) => {
+                Err(invalid!("Can not provide both checkpoint_dir and checkpoint_filename_with_path."))
+            }
+            (Some(_), Some(path), None) => {
+                Ok(Some(CheckpointState { model_checkpoint_path: path.to_string(), ..CheckpointState::default() }))
+            }
+            (Some(saver), None, Some(folder)) => saver.checkpoint_state(folder),
+            _ => Ok(None),
+        }
     }
 }
 

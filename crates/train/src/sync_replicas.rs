@@ -155,7 +155,7 @@ impl SyncReplicasOptimizer {
         let token = tokens.seen_from(&beside.after(&pushes)).dequeue().remove(0);
         let train_op = local_step.assign(&token.seen_from(&graph.root()));
         let sync_op = self.sync_op(&tokens, &update, step);
-        let chief_queue_runner = QueueRunner::new(&tokens, &[sync_op]);
+        let chief_queue_runner = QueueRunner::new(&dummy_queue(&beside), &[sync_op]);
         let chief_init_op = chief_init_op(&scope, &local_step_init_op, &accumulators, step);
         graph.check()?;
         Ok(SyncReplicas {
@@ -301,6 +301,13 @@ fn local_step(worker: &Scope, dtype: DType) -> Variable {
 fn token_queue(scope: &Scope, dtype: DType) -> Queue {
     let queue = Queue::fifo(scope, &[dtype]).shapes(&[PartialShape::scalar()]);
     queue.name("sync_token_q").shared_name("sync_token_q").make()
+}
+
+/// What the chief's runner closes when it ends. The token queue stays open: it lives on, under the name by which the
+/// next job on the same ps finds it, and a closed queue cannot be opened again.
+fn dummy_queue(scope: &Scope) -> Queue {
+    let queue = Queue::fifo(scope, &[DType::I32]).capacity(1).shapes(&[PartialShape::scalar()]);
+    queue.name("dummy_queue").shared_name("dummy_queue").make()
 }
 
 /// Puts tokens that say the present step into their queue.

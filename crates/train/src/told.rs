@@ -59,7 +59,7 @@ fn waiting_graph(ready: &Output) -> Result<Graph> {
 }
 
 /// A node and all that it needs.
-fn needed(node: &Node) -> Vec<Node> {
+pub(crate) fn needed(node: &Node) -> Vec<Node> {
     let (mut seen, mut found) = (HashSet::from([node.name()]), vec![node.clone()]);
     let mut next = 0;
     while let Some(node) = found.get(next).cloned() {

@@ -27,6 +27,8 @@ struct State {
     dequeues: Line<Take>,
     /// Sessions that took tokens of synchronous training, if they are told apart.
     members: Vec<Weak<Member>>,
+    /// The step of the last token that one of them took.
+    last_token: Option<i64>,
 }
 
 /// What an op of the entry side wants. Closing waits there too, behind elements that came before it.
@@ -79,6 +81,7 @@ impl Queue {
             enqueues: Line::default(),
             dequeues: Line::default(),
             members: Vec::new(),
+            last_token: None,
         };
         Queue { spec: Arc::new(spec), state: Mutex::new(state) }
     }
@@ -196,15 +199,27 @@ impl Queue {
         }
         let queue = Arc::downgrade(self);
         member.on_change(move |member| {
-            let (Some(queue), SyncPolicy::Shrink) = (queue.upgrade(), member.policy()) else { return };
-            let Some(step) = member.lost_token() else { return };
-            let settled = {
-                let mut state = queue.state.lock();
-                state.items.push(queue_tokens::token(&queue.spec, step));
-                state.flush(&queue.spec)
-            };
-            queue.settle(None, settled);
+            if let Some(queue) = queue.upgrade() {
+                queue.changed(member);
+            }
         });
+    }
+
+    /// A session that took tokens was lost, or came back. When all have ended their job is over, and what is left of its
+    /// tokens is not for the next one.
+    fn changed(&self, member: &Member) {
+        let held = if member.policy() == SyncPolicy::Shrink { member.lost_token() } else { None };
+        let settled = {
+            let mut state = self.state.lock();
+            // Before those that came meanwhile, as if it had stayed.
+            state.items.restore(held.map(|step| queue_tokens::token(&self.spec, step)).into_iter().collect());
+            let over = state.members.iter().all(|known| known.upgrade().is_none_or(|known| known.has_ended()));
+            if let Some(last) = state.last_token.filter(|_| over) {
+                queue_tokens::forget_until(&mut state.items, last);
+            }
+            state.flush(&self.spec)
+        };
+        self.settle(None, settled);
     }
 
     /// Answers; batches are joined here, outside the lock.
@@ -280,6 +295,8 @@ impl State {
             served
         });
         let moved = !served.is_empty();
+        let steps = served.iter().filter_map(|(take, _)| take.taken.last()).filter_map(queue_tokens::step_of);
+        self.last_token = steps.last().or(self.last_token);
         let done = served.into_iter().zip(results);
         settled.extend(done.map(|((take, waiter), result)| Settled::Take(waiter, result.map(|()| take))));
         moved

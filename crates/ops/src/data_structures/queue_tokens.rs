@@ -13,12 +13,18 @@ pub(crate) fn is_token_queue(spec: &Spec) -> bool {
     spec.name == NAME && spec.order == Order::Fifo && matches!(spec.types[..], [DType::I64 | DType::I32])
 }
 
-/// Forgets tokens of steps before the newest: who got one would only compute a gradient that comes too late.
+/// Forgets tokens of other steps than the last that was put in: who got one would only compute a gradient that comes too
+/// late. Steps of a job grow, but the next job may begin anew.
 pub(crate) fn forget_old(items: &mut Items) {
-    let newest = items.iter().filter_map(step_of).max();
+    let newest = items.iter().filter_map(step_of).last();
     if newest.is_some() {
         items.retain(|element| step_of(element) == newest);
     }
+}
+
+/// Forgets what is left of a job that is over, whose last token was for this step.
+pub(crate) fn forget_until(items: &mut Items, last: i64) {
+    items.retain(|element| step_of(element).is_some_and(|step| step > last));
 }
 
 /// Takes a token that a member has a use for.
@@ -38,7 +44,8 @@ pub(crate) fn token(spec: &Spec, step: i64) -> Element {
     }
 }
 
-fn step_of(element: &Element) -> Option<i64> {
+/// The step that a token is for.
+pub(crate) fn step_of(element: &Element) -> Option<i64> {
     let tensor = element.first()?;
     tensor.to_scalar::<i64>().or_else(|_| tensor.to_scalar::<i32>().map(i64::from)).ok()
 }

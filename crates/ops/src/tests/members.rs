@@ -196,3 +196,29 @@ fn the_token_of_a_lost_member_goes_to_another() {
     b.set_alive(false);
     assert_eq!(step(&waiting), 1);
 }
+
+#[test]
+fn tokens_of_a_job_that_is_over_are_not_for_the_next() {
+    for policy in [SyncPolicy::Exact, SyncPolicy::Shrink] {
+        let (job, [a, b]) = (Job::new(), members(policy));
+        job.put(&[6, 6, 6]);
+        for member in [&a, &b] {
+            job.give(member, 5, 1.0);
+            assert_eq!(step(&job.token(member)), 6);
+        }
+        [&b, &a].into_iter().for_each(|member| member.end());
+        let [next, _] = members(policy);
+        let waiting = job.token(&next);
+        assert!(waiting.waits());
+        job.put(&[1]);
+        assert_eq!(step(&waiting), 1);
+    }
+}
+
+#[test]
+fn a_job_that_begins_anew_forgets_tokens_of_later_steps() {
+    let (job, [a]) = (Job::new(), members(SyncPolicy::Exact));
+    job.put(&[6, 6]);
+    job.put(&[0]);
+    assert_eq!(step(&job.token(&a)), 0);
+}

@@ -1,4 +1,4 @@
-//! Writes checkpoints every so often.
+//! Writes checkpoints every so often, while steps go on.
 
 use super::{Every, Timer, read_step, stale_step, step_of};
 use crate::FileWriter;
@@ -7,11 +7,15 @@ use crate::saver::{SaveOptions, Saver};
 use graph::{Graph, Output};
 use io::event::{SessionLog, SessionStatus};
 use io::fs::path;
+use parking_lot::Mutex;
 use session::Session;
-use status::Result;
+use status::{Result, internal};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
 
-/// Something to be done before and after checkpoints are written.
+/// Something to be done before and after checkpoints are written: before the variables are read, between two steps;
+/// after all is written, on the thread that writes.
 pub trait CheckpointSaverListener: Send {
     /// Before the session is made.
     fn begin(&mut self, graph: &Graph) -> Result<()> {
@@ -25,7 +29,7 @@ pub trait CheckpointSaverListener: Send {
         Ok(())
     }
 
-    /// After a checkpoint was written; says whether training should stop.
+    /// After a checkpoint was written; says whether training should stop, which it does at the next step.
     fn after_save(&mut self, session: &Session, step: i64) -> Result<bool> {
         let _ = (session, step);
         Ok(false)
@@ -39,19 +43,33 @@ pub trait CheckpointSaverListener: Send {
 }
 
 /// Writes a checkpoint when the session is made, then every so often, and after the last step.
+///
+/// A step waits only until the variables were read: they are written on a thread beside the steps, one checkpoint at
+/// a time. One that is due meanwhile is made when the last is written. What goes wrong there is an error of the next
+/// step, or of the end.
 pub struct CheckpointSaver {
-    folder: String,
-    basename: String,
+    writer: Writer,
     timer: Timer,
-    saver: Source,
-    listeners: Vec<Box<dyn CheckpointSaverListener>>,
-    events: Option<Arc<FileWriter>>,
-    save_graph: bool,
+    background: bool,
     graph: Option<Graph>,
     counter: Option<Output>,
+    session: Option<Arc<Session>>,
+    saving: Option<JoinHandle<Result<bool>>>,
+}
+
+/// What writes a checkpoint, on whichever thread.
+#[derive(Clone)]
+struct Writer {
+    folder: String,
+    basename: String,
+    saver: Source,
+    listeners: Arc<Mutex<Vec<Box<dyn CheckpointSaverListener>>>>,
+    events: Option<Arc<FileWriter>>,
+    save_graph: bool,
 }
 
 /// Where the saver comes from.
+#[derive(Clone)]
 enum Source {
     Given(Arc<Saver>),
     Scaffold(Arc<Scaffold>),
@@ -69,43 +87,90 @@ impl CheckpointSaver {
     }
 
     fn over(folder: &str, every: Every, saver: Source) -> CheckpointSaver {
-        CheckpointSaver {
+        let writer = Writer {
             folder: folder.to_string(),
             basename: "model.ckpt".to_string(),
-            timer: Timer::new(every),
             saver,
-            listeners: Vec::new(),
+            listeners: Arc::default(),
             events: None,
             save_graph: true,
-            graph: None,
-            counter: None,
-        }
+        };
+        let timer = Timer::new(every);
+        CheckpointSaver { writer, timer, background: true, graph: None, counter: None, session: None, saving: None }
     }
 
     /// What checkpoints are called before their step; `model.ckpt` unless said otherwise.
     pub fn basename(mut self, name: &str) -> CheckpointSaver {
-        self.basename = name.to_string();
+        self.writer.basename = name.to_string();
         self
     }
 
     /// One more thing to be done before and after checkpoints are written.
-    pub fn listener(mut self, listener: impl CheckpointSaverListener + 'static) -> CheckpointSaver {
-        self.listeners.push(Box::new(listener));
+    pub fn listener(self, listener: impl CheckpointSaverListener + 'static) -> CheckpointSaver {
+        self.writer.listeners.lock().push(Box::new(listener));
         self
     }
 
     /// Reports the graph and every checkpoint there.
     pub fn events(mut self, events: Arc<FileWriter>) -> CheckpointSaver {
-        self.events = Some(events);
+        self.writer.events = Some(events);
         self
     }
 
     /// Whether the graph is written, as `graph.pbtxt` and beside every checkpoint.
     pub fn save_graph(mut self, save: bool) -> CheckpointSaver {
-        self.save_graph = save;
+        self.writer.save_graph = save;
         self
     }
 
+    /// Whether steps go on while a checkpoint is written. If not, none is left out, however often they are due.
+    pub fn in_background(mut self, background: bool) -> CheckpointSaver {
+        self.background = background;
+        self
+    }
+
+    /// Saves, in the background or not; says whether a listener wants to stop.
+    fn save(&mut self, session: &Arc<Session>, counter: &Output, step: i64) -> Result<bool> {
+        self.writer.before_save(session, step)?;
+        if !self.background {
+            self.timer.done(step);
+            return self.writer.save(session, counter, |_| ());
+        }
+        let (tell, told) = channel();
+        let (writer, session, counter) = (self.writer.clone(), session.clone(), counter.clone());
+        let work = move || {
+            writer.save(&session, &counter, |step| {
+                let _ = tell.send(step);
+            })
+        };
+        let thread = std::thread::Builder::new().name("checkpoint-saver".to_string()).spawn(work);
+        self.saving = Some(thread.map_err(|error| internal!("Cannot start a thread that saves: {error}"))?);
+        match told.recv() {
+            Ok(step) => {
+                self.timer.done(step);
+                Ok(false)
+            }
+            // It ended before the variables were read.
+            Err(_) => self.join(),
+        }
+    }
+
+    /// Waits for a checkpoint that is being written; says whether a listener wants to stop.
+    fn join(&mut self) -> Result<bool> {
+        let Some(saving) = self.saving.take() else { return Ok(false) };
+        saving.join().unwrap_or_else(|_| Err(internal!("The thread that saves panicked")))
+    }
+
+    /// What became of a checkpoint that is written by now.
+    fn settle(&mut self, context: &RunContext<'_>) -> Result<()> {
+        if self.saving.as_ref().is_some_and(JoinHandle::is_finished) && self.join()? {
+            context.request_stop();
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
     fn saver(&self) -> Result<&Saver> {
         match &self.saver {
             Source::Given(saver) => Ok(saver),
@@ -113,27 +178,33 @@ impl CheckpointSaver {
         }
     }
 
-    /// Writes a checkpoint; says whether a listener wants to stop.
-    fn save(&mut self, session: &Session, step: i64) -> Result<bool> {
-        self.listeners.iter_mut().try_for_each(|listener| listener.before_save(session, step))?;
+    fn before_save(&self, session: &Session, step: i64) -> Result<()> {
+        self.listeners.lock().iter_mut().try_for_each(|listener| listener.before_save(session, step))
+    }
+
+    /// Writes a checkpoint, and tells when steps may go on; says whether a listener wants to stop.
+    fn save(&self, session: &Session, counter: &Output, read: impl FnOnce(i64)) -> Result<bool> {
         let prefix = path::join(&self.folder, &self.basename);
-        tracing::info!("Saving checkpoints for {step} into {prefix}.");
         let options = SaveOptions { write_meta_graph: self.save_graph, ..SaveOptions::default() };
-        self.saver()?.save_with(session, &prefix, step, &options)?;
+        let mut at = 0;
+        self.saver()?.save_snapshot(session, &prefix, counter, &options, |step| {
+            tracing::info!("Saving checkpoints for {step} into {prefix}.");
+            at = step;
+            read(step);
+        })?;
         if let Some(events) = &self.events {
             let status = SessionStatus::Checkpoint;
-            events.add_session_log(SessionLog { status, checkpoint_path: prefix, message: String::new() }, step)?;
+            events.add_session_log(SessionLog { status, checkpoint_path: prefix, message: String::new() }, at)?;
         }
         let mut stop = false;
-        for listener in &mut self.listeners {
-            stop |= listener.after_save(session, step)?;
+        for listener in self.listeners.lock().iter_mut() {
+            stop |= listener.after_save(session, at)?;
         }
         Ok(stop)
     }
 
     /// Writes the graph for people, and for programs that show it.
-    fn write_graph(&self) -> Result<()> {
-        let Some(graph) = &self.graph else { return Ok(()) };
+    fn write_graph(&self, graph: &Graph) -> Result<()> {
         let saver = self.saver()?;
         saver.systems().create_dirs(&self.folder)?;
         if self.save_graph {
@@ -141,10 +212,7 @@ impl CheckpointSaver {
             let text = io::text::binary_to_text("tensorflow.GraphDef", &bytes)?;
             saver.systems().write(&path::join(&self.folder, "graph.pbtxt"), text.as_bytes())?;
         }
-        match &self.events {
-            Some(events) => events.add_graph(graph),
-            None => Ok(()),
-        }
+        self.events.as_ref().map_or(Ok(()), |events| events.add_graph(graph))
     }
 }
 
@@ -152,45 +220,61 @@ impl SessionRunHook for CheckpointSaver {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         self.counter = Some(step_of(graph, "CheckpointSaverHook")?);
         self.graph = Some(graph.clone());
-        self.listeners.iter_mut().try_for_each(|listener| listener.begin(graph))
+        if let Source::Given(saver) = &self.writer.saver {
+            saver.prepare_snapshots();
+        }
+        self.writer.listeners.lock().iter_mut().try_for_each(|listener| listener.begin(graph))
     }
 
     fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
-        let Some(counter) = self.counter.clone() else { return Ok(()) };
-        let step = read_step(context.session(), &counter)?;
-        self.write_graph()?;
-        self.save(context.session(), step)?;
-        self.timer.done(step);
-        Ok(())
+        let (Some(counter), Some(graph)) = (self.counter.clone(), self.graph.clone()) else { return Ok(()) };
+        if let Err(error) = self.join() {
+            tracing::warn!("A checkpoint of the session before was not written: {error}");
+        }
+        let session = context.session();
+        self.session = Some(session.clone());
+        let step = read_step(session, &counter)?;
+        self.writer.write_graph(&graph)?;
+        self.save(session, &counter, step).map(drop)
     }
 
-    fn before_run(&mut self, _: &RunContext<'_>) -> Result<RunArgs> {
+    fn before_run(&mut self, context: &RunContext<'_>) -> Result<RunArgs> {
+        self.settle(context)?;
         Ok(self.counter.as_ref().map_or_else(RunArgs::nothing, RunArgs::fetch))
     }
 
     fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
-        let Some(counter) = self.counter.clone() else { return Ok(()) };
+        let (Some(counter), Some(session)) = (self.counter.clone(), self.session.clone()) else { return Ok(()) };
+        self.settle(context)?;
         // The step may have moved the counter on after it was read: ask again when it may be time.
-        if !self.timer.is_due(stale_step(values)?) && !self.timer.is_due(stale_step(values)? + 1) {
+        let may_be_due = self.timer.is_due(stale_step(values)?) || self.timer.is_due(stale_step(values)? + 1);
+        if self.saving.is_some() || !may_be_due {
             return Ok(());
         }
-        let step = read_step(context.session(), &counter)?;
-        if self.timer.is_due(step) {
-            self.timer.done(step);
-            if self.save(context.session(), step)? {
-                context.request_stop();
-            }
+        let step = read_step(&session, &counter)?;
+        if self.timer.is_due(step) && self.save(&session, &counter, step)? {
+            context.request_stop();
         }
         Ok(())
     }
 
     fn end(&mut self, session: &Session) -> Result<()> {
         let Some(counter) = self.counter.clone() else { return Ok(()) };
+        self.join()?;
         let step = read_step(session, &counter)?;
         if self.timer.last_step() != Some(step) {
-            self.save(session, step)?;
+            self.writer.before_save(session, step)?;
+            self.writer.save(session, &counter, |_| ())?;
         }
-        self.listeners.iter_mut().try_for_each(|listener| listener.end(session, step))?;
-        self.events.as_ref().map_or(Ok(()), |events| events.flush())
+        self.session = None;
+        self.writer.listeners.lock().iter_mut().try_for_each(|listener| listener.end(session, step))?;
+        self.writer.events.as_ref().map_or(Ok(()), |events| events.flush())
+    }
+}
+
+impl Drop for CheckpointSaver {
+    fn drop(&mut self) {
+        // Without an end there was another error, which its caller has.
+        let _ = self.join();
     }
 }

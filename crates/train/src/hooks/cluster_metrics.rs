@@ -1,15 +1,17 @@
 //! Reports what a cluster does, every so often.
 
 use super::{Every, Timer, read_step, stale_step, step_of};
-use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
-use crate::{FileWriter, metrics};
-use graph::{Graph, Output};
-use session::{ClusterSpec, Session, Task};
+use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook, step_number};
+use crate::told::needed;
+use crate::{FileWriter, get_global_step, metrics};
+use graph::{Graph, Node, Output, TensorName};
+use session::{COUNTERS, ClusterSpec, Session, Task};
 use status::Result;
 use std::sync::Arc;
+use tensor::Tensor;
 
 /// Writes what a cluster does every so often: steps and examples per second, bytes in and out of each task, what
-/// became of gradients, lengths of queues. The tags are those of [`metrics`].
+/// became of gradients, how stale those of this worker are, lengths of queues. The tags are those of [`metrics`].
 pub struct ClusterMetrics {
     timer: Timer,
     events: Arc<FileWriter>,
@@ -17,13 +19,55 @@ pub struct ClusterMetrics {
     examples_per_step: Option<f64>,
     counter: Option<Output>,
     metrics: Option<metrics::ClusterMetrics>,
+    updated: Option<Updated>,
+}
+
+/// The step counter as a step's own update leaves it.
+struct Updated {
+    update: Node,
+    value: Output,
+    /// What the user asked for last, and whether that makes the update.
+    asked: Option<(Vec<String>, bool)>,
+}
+
+impl Updated {
+    /// The only node that counts steps, if there is one: then what it leaves can be read.
+    fn find(graph: &Graph) -> Option<Updated> {
+        let step = get_global_step(graph)?;
+        let handle = step.handle().node().name();
+        let is_update = |node: &Node| {
+            matches!(node.op().as_str(), "AssignAddVariableOp" | "AssignAdd")
+                && node.def().inputs.first().is_some_and(|input| TensorName::parse(input).node == handle)
+        };
+        let (root, def) = (graph.root(), graph.to_def().ok()?);
+        let mut updates = def.nodes.iter().filter_map(|node| Node::find(&root, &node.name)).filter(is_update);
+        let (update, None) = (updates.next()?, updates.next()) else { return None };
+        let value = step.read(&root.reenter(COUNTERS).after([&update]));
+        Some(Updated { update, value, asked: None })
+    }
+
+    /// Whether a step that the user asks for makes the update.
+    fn is_part_of(&mut self, args: &RunArgs) -> bool {
+        let asked: Vec<String> = args.fetches.iter().map(|fetch| fetch.node().to_string()).collect();
+        match &self.asked {
+            Some((known, is_part)) if *known == asked => *is_part,
+            _ => {
+                let (root, update) = (self.update.graph().root(), self.update.name());
+                let nodes = asked.iter().filter_map(|name| Node::find(&root, name));
+                let is_part = nodes.flat_map(|node| needed(&node)).any(|node| node.name() == update);
+                self.asked = Some((asked, is_part));
+                is_part
+            }
+        }
+    }
 }
 
 impl ClusterMetrics {
     /// Every so often, about the tasks on which the graph has nodes.
     pub fn new(every: Every, events: Arc<FileWriter>) -> ClusterMetrics {
         let timer = Timer::new(every);
-        ClusterMetrics { timer, events, tasks: Vec::new(), examples_per_step: None, counter: None, metrics: None }
+        let (tasks, examples_per_step) = (Vec::new(), None);
+        ClusterMetrics { timer, events, tasks, examples_per_step, counter: None, metrics: None, updated: None }
     }
 
     /// About all tasks of this cluster.
@@ -42,6 +86,7 @@ impl ClusterMetrics {
 impl SessionRunHook for ClusterMetrics {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         self.counter = Some(step_of(graph, "ClusterMetrics")?);
+        self.updated = Updated::find(graph);
         let metrics = metrics::ClusterMetrics::new(graph, &self.tasks, self.events.clone())?;
         self.metrics = Some(match self.examples_per_step {
             Some(examples) => metrics.examples_per_step(examples),
@@ -50,12 +95,22 @@ impl SessionRunHook for ClusterMetrics {
         Ok(())
     }
 
-    fn before_run(&mut self, _: &RunContext<'_>) -> Result<RunArgs> {
-        Ok(self.counter.as_ref().map_or_else(RunArgs::nothing, RunArgs::fetch))
+    fn before_run(&mut self, context: &RunContext<'_>) -> Result<RunArgs> {
+        let Some(counter) = &self.counter else { return Ok(RunArgs::nothing()) };
+        let Some(updated) = &mut self.updated else { return Ok(RunArgs::fetch(counter)) };
+        Ok(match updated.is_part_of(context.original_args()) {
+            true => RunArgs::fetch((counter, &updated.value)),
+            false => RunArgs::fetch(counter),
+        })
     }
 
     fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
         let (Some(counter), Some(metrics)) = (&self.counter, &mut self.metrics) else { return Ok(()) };
+        if values.len() > 1 {
+            // Its own update is one of those that came since.
+            let updated = step_number(&values.get::<Tensor>(1)?)?;
+            metrics.note_staleness((updated - stale_step(values)? - 1).max(0));
+        }
         if self.timer.is_due(stale_step(values)? + 1) {
             let step = read_step(context.session(), counter)?;
             if self.timer.is_due(step) {

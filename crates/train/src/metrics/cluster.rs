@@ -23,6 +23,15 @@ pub struct ClusterMetrics {
     questions: Vec<Question>,
     examples_per_step: Option<f64>,
     last: Option<(i64, Sample, Instant)>,
+    staleness: Staleness,
+}
+
+/// How many updates of others came between what steps of this worker read and what they changed.
+#[derive(Default)]
+struct Staleness {
+    steps: i64,
+    sum: i64,
+    most: i64,
 }
 
 /// One step that reads counters.
@@ -55,13 +64,19 @@ impl ClusterMetrics {
         let mut questions: Vec<Question> = tasks.into_iter().map(|task| of_task(&scope, task)).collect();
         questions.extend(nodes.iter().filter_map(|node| of_node(&scope, node)));
         graph.check()?;
-        Ok(ClusterMetrics { events, questions, examples_per_step: None, last: None })
+        Ok(ClusterMetrics { events, questions, examples_per_step: None, last: None, staleness: Staleness::default() })
     }
 
     /// How many examples a step learns from: then examples per second are reported too.
     pub fn examples_per_step(mut self, examples: f64) -> ClusterMetrics {
         self.examples_per_step = Some(examples);
         self
+    }
+
+    /// A step of this worker changed the variables, after so many updates of others since it had read them.
+    pub fn note_staleness(&mut self, updates: i64) {
+        let Staleness { steps, sum, most } = self.staleness;
+        self.staleness = Staleness { steps: steps + 1, sum: sum + updates, most: most.max(updates) };
     }
 
     /// Asks everybody and writes the answers. `step` counts the steps of all workers.
@@ -73,6 +88,7 @@ impl ClusterMetrics {
         if let Some((steps, _, time)) = last {
             self.speed(&mut scalars, per_second((step - steps).max(0), time));
         }
+        self.staleness(&mut scalars);
         self.events.add_scalars(scalars, step)?;
         self.last = Some((step, sample, now));
         Ok(())
@@ -82,6 +98,15 @@ impl ClusterMetrics {
         scalars.push(("cluster/steps_per_sec".to_string(), rate));
         if let Some(examples) = self.examples_per_step {
             scalars.push(("cluster/examples_per_sec".to_string(), rate * examples));
+        }
+    }
+
+    /// The staleness of the steps since the last report, if there were some.
+    fn staleness(&mut self, scalars: &mut Scalars) {
+        let Staleness { steps, sum, most } = std::mem::take(&mut self.staleness);
+        if steps > 0 {
+            scalars.push(("cluster/staleness_mean".to_string(), sum as f64 / steps as f64));
+            scalars.push(("cluster/staleness_max".to_string(), most as f64));
         }
     }
 

@@ -9,6 +9,7 @@
 //! | `cluster/<job>/<task>/steps_per_sec`, `…/bytes_in_per_sec`, `…/bytes_out_per_sec` | the same, per second |
 //! | `cluster/gradients/<accumulator>/accepted`, `…/stale`, `…/dropped` | what became of gradients |
 //! | `cluster/staleness/<accumulator>` | which part of those that came since the last report was of no use, 0 to 1 |
+//! | `cluster/staleness_mean`, `cluster/staleness_max` | updates of others between a step's reads and its own update |
 //! | `cluster/queue/<name>` | how many elements are in a queue |
 
 mod cluster;

@@ -103,17 +103,26 @@ place!(ChiefSessionCreator, WorkerSessionCreator);
 pub struct ChiefSessionCreator {
     place: Place,
     checkpoint: Option<String>,
+    keep_newer: bool,
 }
 
 impl ChiefSessionCreator {
     /// Sessions of a graph in this process, without checkpoints.
     pub fn new(graph: &Graph) -> ChiefSessionCreator {
-        ChiefSessionCreator { place: Place::new(graph), checkpoint: None }
+        ChiefSessionCreator { place: Place::new(graph), checkpoint: None, keep_newer: false }
     }
 
     /// Restores this checkpoint, in place of the newest one of a folder.
     pub fn checkpoint(mut self, path: &str) -> ChiefSessionCreator {
         self.checkpoint = Some(path.to_string());
+        self
+    }
+
+    /// Whether variables that have values, on servers that lived on or keep a journal, stay as they are if no
+    /// checkpoint is newer. Otherwise they are restored or initialized, as by TensorFlow, and the log warns if that
+    /// sets the step counter back.
+    pub fn keep_newer_state(mut self, keep: bool) -> ChiefSessionCreator {
+        self.keep_newer = keep;
         self
     }
 
@@ -124,6 +133,7 @@ impl ChiefSessionCreator {
             checkpoint_dir: self.place.checkpoint_dir.as_deref(),
             checkpoint: self.checkpoint.as_deref(),
             wait_for_checkpoint: None,
+            keep_newer: self.keep_newer,
         };
         let function = self.place.scaffold.init_function();
         let init = Initialization {
@@ -158,14 +168,13 @@ impl SessionCreator for ChiefSessionCreator {
     fn recreate_session(&self, step: Option<i64>) -> Result<Session> {
         let manager = self.place.manager()?;
         let session = Session::with_config(&self.place.master, &self.place.graph, self.place.config.clone())?;
-        if let Some(missing) = manager.not_ready(&session)? {
+        if let Some(missing) = manager.why_not(&session)? {
             drop(session);
             return match self.has_checkpoint()? {
                 true => self.prepare(&manager),
                 false => Err(lost_state(step, &missing, self.place.checkpoint_dir.as_deref())),
             };
         }
-        manager.run_local_init(&session)?;
         match went_back(&self.place.graph, &session, step)? {
             None => Ok(session),
             Some(_) if self.has_checkpoint()? => self.prepare(&manager),

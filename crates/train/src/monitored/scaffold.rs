@@ -1,7 +1,7 @@
 //! The nodes around a model that every training program needs: made where they are missing, found where they are not.
 
 use crate::ready::{report_uninitialized, report_uninitialized_variables};
-use crate::saver::Saver;
+use crate::saver::{Progress, Saver, Tell, to_log};
 use graph::{Graph, Node, Output, TensorName};
 use io::FileSystems;
 use layers::collection::{LOCAL_VARIABLES, global_variables, nodes, variables};
@@ -41,6 +41,7 @@ pub struct Scaffold {
     local_init_feeds: Feeds,
     summary_op: Option<Output>,
     saver: Option<Arc<Saver>>,
+    progress: Option<Tell>,
     pieces: OnceLock<Pieces>,
 }
 
@@ -108,6 +109,14 @@ impl Scaffold {
         self
     }
 
+    /// Tells how far saves and restores are, in place of a line in the log every five seconds: see
+    /// [`SaverBuilder::progress`](crate::saver::SaverBuilder::progress). For a saver that is made here; one that was
+    /// given tells whom it was told to.
+    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Scaffold {
+        self.progress = Some(Arc::new(tell));
+        self
+    }
+
     /// Makes what is missing, and lets the graph stay as it is.
     pub fn finalize(&self, graph: &Graph) -> Result<&Pieces> {
         self.finalize_on(&FileSystems::local(), graph)
@@ -134,9 +143,13 @@ impl Scaffold {
             },
             saver: match &self.saver {
                 Some(saver) => saver.clone(),
-                None => Arc::new(Saver::of_graph(graph)?.with_file_systems(systems)),
+                None => {
+                    let tell = self.progress.clone().unwrap_or_else(to_log);
+                    Arc::new(Saver::of_graph_telling(graph, tell)?.with_file_systems(systems))
+                }
             },
         };
+        pieces.saver.prepare_snapshots();
         graph.check()?;
         graph.finalize();
         Ok(self.pieces.get_or_init(|| pieces))

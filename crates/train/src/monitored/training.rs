@@ -23,6 +23,8 @@ pub struct MonitoredTrainingSession {
     hooks: Vec<Box<dyn SessionRunHook>>,
     chief_only_hooks: Vec<Box<dyn SessionRunHook>>,
     save_checkpoint: Option<Every>,
+    save_in_background: bool,
+    keep_newer_state: bool,
     save_summaries: Option<Every>,
     log_step_count_steps: Option<i64>,
     config: SessionConfig,
@@ -45,6 +47,8 @@ impl MonitoredTrainingSession {
             hooks: Vec::new(),
             chief_only_hooks: Vec::new(),
             save_checkpoint: Some(Every::Time(Duration::from_secs(600))),
+            save_in_background: true,
+            keep_newer_state: false,
             save_summaries: Some(Every::Steps(100)),
             log_step_count_steps: Some(100),
             config: SessionConfig::default(),
@@ -100,6 +104,19 @@ impl MonitoredTrainingSession {
     /// How often checkpoints are written; never if none.
     pub fn save_checkpoint(mut self, every: Option<Every>) -> MonitoredTrainingSession {
         self.save_checkpoint = every;
+        self
+    }
+
+    /// Whether steps go on while a checkpoint is written; see [`CheckpointSaver::in_background`].
+    pub fn save_in_background(mut self, background: bool) -> MonitoredTrainingSession {
+        self.save_in_background = background;
+        self
+    }
+
+    /// Whether a chief that begins keeps what the servers have, if no checkpoint is newer; see
+    /// [`ChiefSessionCreator::keep_newer_state`].
+    pub fn keep_newer_state(mut self, keep: bool) -> MonitoredTrainingSession {
+        self.keep_newer_state = keep;
         self
     }
 
@@ -171,7 +188,7 @@ impl MonitoredTrainingSession {
 
     fn chief(self) -> ChiefSessionCreator {
         let mut creator = ChiefSessionCreator::new(&self.graph).scaffold(self.scaffold).master(&self.master);
-        creator = creator.config(self.config);
+        creator = creator.config(self.config).keep_newer_state(self.keep_newer_state);
         if let Some(folder) = &self.checkpoint_dir {
             creator = creator.checkpoint_dir(folder);
         }
@@ -195,7 +212,7 @@ impl MonitoredTrainingSession {
         }
         if let (Some(folder), Some(every)) = (&self.checkpoint_dir, self.save_checkpoint) {
             let mut saver = CheckpointSaver::of_scaffold(folder, every, self.scaffold.clone());
-            saver = saver.save_graph(self.save_graph);
+            saver = saver.save_graph(self.save_graph).in_background(self.save_in_background);
             hooks.push(Box::new(match events {
                 Some(events) => saver.events(events),
                 None => saver,

@@ -5,6 +5,7 @@ mod adagrad;
 mod adam;
 mod descent;
 mod ftrl;
+mod named;
 mod rms_prop;
 mod rule;
 mod sign;
@@ -39,7 +40,11 @@ pub struct Optimizer {
 impl Optimizer {
     /// An optimizer by this rule: `Optimizer::new(Adam::new(0.001))`.
     pub fn new(rule: impl Rule + 'static) -> Optimizer {
-        Optimizer { rule: Box::new(rule), colocate: false, slots: Mutex::default() }
+        Optimizer::over(Box::new(rule))
+    }
+
+    fn over(rule: Box<dyn Rule>) -> Optimizer {
+        Optimizer { rule, colocate: false, slots: Mutex::default() }
     }
 
     /// The same, with every gradient on the device of what it is the gradient of: a tower's on its worker.

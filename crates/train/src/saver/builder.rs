@@ -107,8 +107,12 @@ impl SaverBuilder {
 
     /// Tells how far saves and restores are: at the beginning, ten times a second, and at the end. Tasks of TensorFlow
     /// do not say how far they are in between.
-    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> SaverBuilder {
-        self.tell = Some(Arc::new(tell));
+    pub fn progress(self, tell: impl Fn(Progress) + Send + Sync + 'static) -> SaverBuilder {
+        self.tell(Arc::new(tell))
+    }
+
+    pub(super) fn tell(mut self, tell: Tell) -> SaverBuilder {
+        self.tell = Some(tell);
         self
     }
 

@@ -5,24 +5,28 @@ mod builder;
 mod kept;
 mod progress;
 mod saveable;
+mod snapshot;
 
 pub use builder::SaverBuilder;
 pub(crate) use kept::Kept;
 pub use progress::Progress;
+pub(crate) use progress::{Tell, to_log};
 pub(crate) use saveable::device_of;
 
 use crate::meta_graph::{self, ExportOptions};
-use graph::{AttrValue, Function, Graph};
+use crate::monitored::step_number;
+use graph::{AttrValue, Function, Graph, Output};
 use io::saved_model::Saver as SaverDef;
 use io::state::{STATE_FILE, checkpoint_exists};
-use io::{CheckpointState, FileSystems};
+use io::{Bundle, CheckpointState, FileSystems};
 use parking_lot::Mutex;
 use progress::{Doing, Watcher};
 use session::{Feeds, Session};
 use status::{Code, Error, Result, invalid};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tensor::Tensor;
 
 /// The collection in which savers are found.
 pub const SAVERS: &str = "savers";
@@ -39,6 +43,8 @@ pub struct Saver {
     padded: bool,
     kept: Mutex<Kept>,
     watcher: Option<Watcher>,
+    /// Is there when all variables were read, if there is such a moment.
+    snapshot: OnceLock<Option<Output>>,
 }
 
 /// What a save does besides writing variables.
@@ -91,16 +97,21 @@ impl Saver {
         let most = usize::try_from(def.max_to_keep).unwrap_or(0);
         let every = f64::from(def.keep_checkpoint_every_n_hours) * 3600.0;
         let (graph, kept) = (graph.clone(), Mutex::new(Kept::new(most, every, now())));
-        Saver { graph, def, systems, relative, padded, kept, watcher: None }
+        Saver { graph, def, systems, relative, padded, kept, watcher: None, snapshot: OnceLock::new() }
     }
 
     /// The first saver in the graph's collection of savers; else a new one of all variables, by device, which
-    /// goes there.
+    /// goes there, and tells the log how far it is with what takes long.
     pub fn of_graph(graph: &Graph) -> Result<Saver> {
+        Saver::of_graph_telling(graph, progress::to_log())
+    }
+
+    /// The same; a new one tells how far it is.
+    pub(crate) fn of_graph_telling(graph: &Graph, tell: Tell) -> Result<Saver> {
         if let Some(def) = defs(graph).into_iter().next() {
             return Ok(Saver::from_def(graph, def));
         }
-        let saver = Saver::build(graph).sharded(true).allow_empty(true).make()?;
+        let saver = Saver::build(graph).sharded(true).allow_empty(true).tell(tell).make()?;
         graph.add_to_collection(SAVERS, saver.to_record());
         Ok(saver)
     }
@@ -128,17 +139,67 @@ impl Saver {
         step: impl Into<Option<i64>>,
         options: &SaveOptions,
     ) -> Result<String> {
+        let step = step.into();
+        self.check_names(path, step, options)?;
+        self.save_by(session, path, step, options, |feeds| session.run(self.def.save_tensor.as_str(), feeds))
+    }
+
+    /// As `save_with`, for steps that go on meanwhile. The step in the name is the one that `counter` shows when the
+    /// variables are read. `read` is told that step as soon as they all were: from then on steps do not change what is
+    /// written. Where that moment cannot be known (see [`Saver::prepare_snapshots`]) it is told at the end.
+    pub fn save_snapshot(
+        &self,
+        session: &Session,
+        path: &str,
+        counter: &Output,
+        options: &SaveOptions,
+        read: impl FnOnce(i64),
+    ) -> Result<String> {
+        let filename = snapshot::output(&self.graph, &self.def.filename_tensor);
+        let (Some(snapshot), Some(filename)) = (self.snapshot.get().and_then(Option::as_ref), filename) else {
+            let step = step_number(&session.run::<Tensor>(counter, Feeds::new())?)?;
+            let written = self.save_with(session, path, step, options)?;
+            read(step);
+            return Ok(written);
+        };
+        self.check_names(path, Some(0), options)?;
+        let save = self.def.save_tensor.as_str();
+        let step = session.partial_run((snapshot, counter, save), &[&filename])?;
+        let (_, number): (Tensor, Tensor) = step.run((snapshot, counter), Feeds::new())?;
+        let number = step_number(&number)?;
+        read(number);
+        self.save_by(session, path, Some(number), options, |feeds| step.run(save, feeds))
+    }
+
+    /// Adds to the graph what [`Saver::save_snapshot`] needs to tell when all variables were read. Variables by
+    /// reference are read as they are written, so with one of them there is no such moment.
+    pub fn prepare_snapshots(&self) {
+        self.snapshot.get_or_init(|| snapshot::build(&self.graph, &self.def));
+    }
+
+    fn check_names(&self, path: &str, step: Option<i64>, options: &SaveOptions) -> Result<()> {
         if options.latest_filename.contains('/') {
             return Err(invalid!("'latest_filename' must not contain path components"));
         }
-        let (folder, base) = (io::fs::path::dirname(path), io::fs::path::basename(path));
-        let step = step.into();
-        if base == options.latest_filename && !self.def.sharded && step.is_none() {
+        let is_same = io::fs::path::basename(path) == options.latest_filename;
+        if is_same && !self.def.sharded && step.is_none() {
             return Err(invalid!(
                 "'latest_filename' collides with 'save_path': '{}' and '{path}'",
                 options.latest_filename
             ));
         }
+        Ok(())
+    }
+
+    /// Saves; `run` writes what is fed.
+    fn save_by(
+        &self,
+        session: &Session,
+        path: &str,
+        step: Option<i64>,
+        options: &SaveOptions,
+        run: impl FnOnce(Feeds) -> Result<String>,
+    ) -> Result<String> {
         let prefix = match step {
             Some(step) if self.padded => format!("{path}-{step:08}"),
             Some(step) => format!("{path}-{step}"),
@@ -146,7 +207,14 @@ impl Saver {
         };
         let written = match self.is_empty() {
             true => prefix.clone(),
-            false => self.write(session, &prefix, folder, options)?,
+            false => {
+                let feeds = Feeds::new().with_name(&self.def.filename_tensor, prefix.as_str());
+                let folder = io::fs::path::dirname(path);
+                let written = self.watched(session, Doing::Saving, || run(feeds));
+                let written = written.map_err(|error| self.explain_save(error, folder, &prefix))?;
+                self.note(&written, folder, options)?;
+                written
+            }
         };
         if options.write_meta_graph {
             self.export_meta_graph(&format!("{prefix}.{}", options.meta_graph_suffix))?;
@@ -154,22 +222,19 @@ impl Saver {
         Ok(written)
     }
 
-    fn write(&self, session: &Session, prefix: &str, folder: &str, options: &SaveOptions) -> Result<String> {
-        let feeds = Feeds::new().with_name(&self.def.filename_tensor, prefix);
-        let work = || session.run(self.def.save_tensor.as_str(), feeds);
-        let written: String =
-            self.watched(session, Doing::Saving, work).map_err(|error| self.explain_save(error, folder, prefix))?;
+    /// Adds a checkpoint to those that are kept, and deletes those that are not any more.
+    fn note(&self, written: &str, folder: &str, options: &SaveOptions) -> Result<()> {
         if options.write_state {
-            let old = self.kept.lock().record(&written, now());
+            let old = self.kept.lock().record(written, now());
             let state = CheckpointState {
-                model_checkpoint_path: written.clone(),
+                model_checkpoint_path: written.to_string(),
                 all_model_checkpoint_paths: self.kept.lock().paths(),
                 ..CheckpointState::default()
             };
             state.write(&self.systems, folder, &options.latest_filename, self.relative)?;
             old.iter().for_each(|prefix| self.delete(prefix, &options.meta_graph_suffix));
         }
-        Ok(written)
+        Ok(())
     }
 
     fn explain_save(&self, error: Error, folder: &str, prefix: &str) -> Error {
@@ -232,6 +297,11 @@ impl Saver {
     /// What a folder says about its checkpoints.
     pub fn checkpoint_state(&self, folder: &str) -> Result<Option<CheckpointState>> {
         CheckpointState::read(&self.systems, folder, STATE_FILE)
+    }
+
+    /// An integer that a checkpoint holds under this name.
+    pub(crate) fn read_number(&self, path: &str, name: &str) -> Result<i64> {
+        step_number(&Bundle::open(&self.systems, path)?.read(name)?)
     }
 
     /// Writes the graph with this saver to a file.

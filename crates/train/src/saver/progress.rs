@@ -3,12 +3,13 @@
 use super::saveable::{Saveable, device_of};
 use graph::{DeviceSpec, Graph, Node, Output, Scope};
 use ops::state::read_variable::read_variable;
+use parking_lot::Mutex;
 use session::{COUNTERS, Feeds, Session, Task};
 use status::Result;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tensor::{DType, PartialShape, Tensor};
 
 /// How far a save or a restore is.
@@ -21,7 +22,24 @@ pub struct Progress {
 }
 
 /// Whom to tell.
-pub(super) type Tell = Arc<dyn Fn(Progress) + Send + Sync>;
+pub(crate) type Tell = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// How often the log tells.
+const LINE: Duration = Duration::from_secs(5);
+
+/// Tells the log, every five seconds of a save or a restore that takes that long.
+pub(crate) fn to_log() -> Tell {
+    let last = Mutex::new(Instant::now());
+    Arc::new(move |Progress { bytes, total }| {
+        let mut last = last.lock();
+        if bytes > 0 && last.elapsed() >= LINE {
+            tracing::info!("{} of {} MB of the checkpoint are done", bytes >> 20, total >> 20);
+        } else if bytes > 0 {
+            return;
+        }
+        *last = Instant::now();
+    })
+}
 
 /// How often the tasks are asked.
 const PERIOD: Duration = Duration::from_millis(100);

@@ -3,6 +3,7 @@
 use super::Supervisor;
 use crate::coordination::Looper;
 use crate::monitored::step_number;
+use crate::saver::SaveOptions;
 use graph::Output;
 use io::event::{SessionLog, SessionStatus};
 use io::fs::path;
@@ -71,8 +72,13 @@ impl Supervisor {
         let (session, step, saver) = (session.clone(), self.step.clone(), self.pieces.saver.clone());
         let events = self.events.clone();
         Looper::start(&self.coordinator, "supervisor-checkpoints", Some(every), move || {
-            let at = step.as_ref().map(|step| read_step(&session, step)).transpose()?;
-            saver.save(&session, &prefix, at)?;
+            let mut at = None;
+            match &step {
+                Some(step) => {
+                    saver.save_snapshot(&session, &prefix, step, &SaveOptions::default(), |step| at = Some(step))?
+                }
+                None => saver.save(&session, &prefix, None)?,
+            };
             let log = SessionLog {
                 status: SessionStatus::Checkpoint,
                 checkpoint_path: prefix.clone(),

@@ -3,13 +3,18 @@
 use super::{Folder, graph};
 use crate::hooks::{self, Every, StopAtStep};
 use crate::metrics::Sample;
-use crate::{ClusterMetrics, FileWriter, MonitoredTrainingSession, ServerMetrics, create_global_step_in};
-use graph::{Graph, Output};
+use crate::optimizer::GradientDescent;
+use crate::{
+    ClusterMetrics, FileWriter, MonitoredTrainingSession, Optimizer, ServerMetrics, create_global_step_in,
+    replica_device_setter,
+};
+use graph::{Graph, Node, Output};
 use io::event::SummaryData;
 use io::{EventReader, EventWhat, FileSystems};
 use layers::collection::global_variables_initializer;
-use layers::{Formula, Formulas, Initializer, Variable};
-use ops::data_structures::{queue::fifo_queue, queue_access::queue_enqueue};
+use layers::{Formula, Formulas, Initializer, Queue, Variable};
+use ops::data_structures::queue::fifo_queue;
+use ops::data_structures::queue_access::{queue_dequeue, queue_enqueue};
 use session::{ClusterSpec, GradientCounts, LocalCluster, Server, ServerOptions, Session, Task, TaskCounts, feeds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -105,6 +110,76 @@ fn a_hook_reports_all_tasks_of_a_cluster() {
         assert_eq!(steps, [1, 3, 5, 7], "{task}");
     }
     assert_eq!(found["cluster/steps_per_sec"].len(), 3, "between the first report and the last");
+}
+
+/// A worker that learns, and what lets others go on.
+struct Learning {
+    graph: Graph,
+    train: Node,
+    /// Waits until a step of one that waits has read what it learns from.
+    began: Output,
+    /// Lets that step go on.
+    go: Node,
+}
+
+fn learning(worker: usize, waits: bool) -> Learning {
+    let graph = graph();
+    let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{worker}")).on(&graph.root());
+    let step = create_global_step_in(&scope).unwrap();
+    let w = Variable::build(&scope, "w").initializer(Initializer::Constant(1.0)).make();
+    let ps = graph.root().on("/job:ps/task:0");
+    let queue = |name: &str| {
+        let queue = Queue::fifo(&ps, &[DType::F32]).shapes(&[PartialShape::scalar()]);
+        queue.shared_name(name).make().handle().clone()
+    };
+    let (began, go) = (queue("began"), queue("go"));
+    // The step has read what it learns from, and the counter.
+    let read = ps.after([w.value().node(), step.value().node()]);
+    let begin = queue_enqueue(&began.seen_from(&read), &[read.constant(1f32)]);
+    let rate = match waits {
+        true => queue_dequeue(&go.seen_from(&ps.after([&begin])), &[DType::F32]).remove(0),
+        false => ps.constant(1f32),
+    };
+    let loss = w.value() * &rate.seen_from(&scope);
+    let optimizer = Optimizer::new(GradientDescent::new(0.1));
+    let train = optimizer.minimize_with(&loss, std::slice::from_ref(&w), Some(&step)).unwrap();
+    let go = queue_enqueue(&go, &[ps.constant(1f32)]);
+    let began = queue_dequeue(&began, &[DType::F32]).remove(0);
+    Learning { graph, train, began, go }
+}
+
+#[test]
+fn staleness_is_how_many_updates_of_others_came_meanwhile() {
+    let cluster = LocalCluster::start_with(&[("ps", 1), ("worker", 2)], small).unwrap();
+    let (targets, folder) = (cluster.targets("worker"), Folder::new());
+    let other = learning(0, false);
+    let mut quick = MonitoredTrainingSession::new(&other.graph).master(&targets[0]).start().unwrap();
+    let events = Arc::new(FileWriter::new(&folder.0).unwrap());
+    let hook = hooks::ClusterMetrics::new(Every::Steps(2), events.clone());
+    let slow = std::thread::spawn(move || {
+        let Learning { graph, train, .. } = learning(1, true);
+        let slow = MonitoredTrainingSession::new(&graph).master(&targets[1]).is_chief(false).hook(hook);
+        let mut slow = slow.start().unwrap();
+        for _ in 0..2 {
+            slow.run::<()>(&train, feeds! {}).unwrap();
+        }
+        // A step that changes nothing is not stale, and changes nothing because it is watched.
+        let step: i64 = slow.run("global_step/Read/ReadVariableOp:0", feeds! {}).unwrap();
+        slow.close().unwrap();
+        step
+    });
+    for others in [3, 1] {
+        quick.run::<f32>(&other.began, feeds! {}).unwrap();
+        for _ in 0..others {
+            quick.run::<()>(&other.train, feeds! {}).unwrap();
+        }
+        quick.run::<()>(&other.go, feeds! {}).unwrap();
+    }
+    assert_eq!(slow.join().unwrap(), 6);
+    events.close().unwrap();
+    let found = scalars(&folder.0);
+    assert_eq!(found["cluster/staleness_mean"], [(4, 3.0), (6, 1.0)]);
+    assert_eq!(found["cluster/staleness_max"], [(4, 3.0), (6, 1.0)]);
 }
 
 #[test]

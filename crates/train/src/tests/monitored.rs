@@ -9,12 +9,15 @@ use crate::monitored::{
     ChiefSessionCreator, MonitoredSession, RunArgs, RunContext, RunValues, SessionContext, SessionRunHook,
     SingularMonitoredSession,
 };
-use crate::{MonitoredTrainingSession, Saver, create_global_step, latest_checkpoint};
+use crate::{
+    MonitoredTrainingSession, Saver, create_global_step, create_global_step_in, latest_checkpoint,
+    replica_device_setter,
+};
 use graph::{Graph, Node, Output};
 use io::{EventReader, EventWhat, FileSystems};
 use layers::{Formula, Formulas, Initializer, Variable};
 use parking_lot::Mutex;
-use session::{Feeds, Session, feeds};
+use session::{Feeds, LocalCluster, Session, feeds};
 use status::{Code, Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -219,6 +222,7 @@ fn checkpoints_are_written_as_training_goes_on() {
     let saved = Arc::default();
     let saver = Arc::new(Saver::build(&graph).sharded(true).make().unwrap());
     let hook = CheckpointSaver::new(&folder.0, Every::Steps(3), saver).listener(Listening(Arc::clone(&saved), 3));
+    let hook = hook.in_background(false);
     let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
     session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
     // At first, every three steps, and no more at the end: nothing has changed since.
@@ -235,8 +239,6 @@ fn a_training_program_goes_on_where_it_ended() {
             .checkpoint_dir(&folder.0)
             .hook(StopAtStep::last_step(last))
             .hook(StepCounter::new(Every::Steps(1), None))
-            .hook(Profiler::new(&folder.0, Every::Steps(2)))
-            .hook(GlobalStepWaiter::new(0))
             .start()
             .unwrap();
         assert_eq!(session.last_step(), Some(if last == 3 { 0 } else { 3 }));
@@ -248,8 +250,71 @@ fn a_training_program_goes_on_where_it_ended() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     assert!(files.iter().any(|file| file.starts_with("events.out.tfevents.")), "{files:?}");
-    assert!(files.iter().any(|file| file.starts_with("timeline-")), "{files:?}");
     assert!(files.contains(&"graph.pbtxt".to_string()), "{files:?}");
+}
+
+#[test]
+fn a_worker_begins_when_the_step_counter_is_far_enough() {
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
+    let targets = cluster.targets("worker");
+    let counting = |worker: usize| {
+        let graph = graph();
+        let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{worker}")).on(&graph.root());
+        let step = create_global_step_in(&scope).unwrap();
+        let next = step.assign_add(&scope.constant(1i64));
+        (graph, step, next)
+    };
+    let (graph, _, next) = counting(0);
+    let mut chief = MonitoredTrainingSession::new(&graph).master(&targets[0]).start().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::scope(|threads| {
+        let late = threads.spawn(|| {
+            let (graph, step, _) = counting(1);
+            let worker = MonitoredTrainingSession::new(&graph).master(&targets[1]).is_chief(false);
+            let worker = worker.hook(FeedFn::new(move || {
+                let _ = tell.send(());
+                Ok(feeds! {})
+            }));
+            let worker = worker.hook(GlobalStepWaiter::new(3).wait(Duration::from_millis(1)));
+            worker.start().unwrap().run::<i64>(&step, feeds! {}).unwrap()
+        });
+        told.recv().unwrap();
+        // It waits from now on.
+        for _ in 0..3 {
+            assert!(!late.is_finished());
+            chief.run::<()>(&next, feeds! {}).unwrap();
+        }
+        assert_eq!(late.join().unwrap(), 3);
+    });
+}
+
+#[test]
+fn the_profiler_writes_what_a_step_did() {
+    let folder = Folder::new();
+    let (graph, next, square) = counting();
+    let session = MonitoredTrainingSession::new(&graph)
+        .hook(Profiler::new(&folder.0, Every::Steps(2)))
+        .hook(StopAtStep::last_step(5))
+        .start()
+        .unwrap();
+    session.until_stop(|session| session.run((&next, &square), feeds! {}).map(|((), _): ((), f32)| ())).unwrap();
+    let mut files: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    // As TensorFlow's own hook: not the first step, then every two.
+    let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap().to_string_lossy()).collect();
+    assert_eq!(names, ["timeline-2.json", "timeline-4.json"]);
+    for file in files {
+        let trace: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let nodes: Vec<&str> = events
+            .iter()
+            .filter(|event| event["ph"] == "X" && event["ts"].is_number() && event["dur"].is_number())
+            .filter_map(|event| event["args"]["name"].as_str().or_else(|| event["name"].as_str()))
+            .collect();
+        for node in [&next.name(), &square.node().name()] {
+            assert!(nodes.contains(&node.as_str()), "{node} is not in {nodes:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A cluster whose ps is lost and comes back, in one process: what was learned is restored, or its loss is told.
 
+use super::log::warnings;
 use super::{Folder, graph};
 use crate::hooks::Every;
 use crate::session_manager::is_lost;
@@ -46,6 +47,7 @@ fn session(cluster: &Cluster, worker: usize, graph: &Graph) -> MonitoredTraining
     MonitoredTrainingSession::new(graph)
         .master(&cluster.targets[worker])
         .is_chief(worker == 0)
+        .save_in_background(false)
         .recovery_wait(Duration::from_millis(20))
         .max_wait(Duration::from_secs(60))
 }
@@ -64,12 +66,16 @@ fn a_lost_ps_is_restored_from_the_checkpoint() {
     let chief = session(&cluster, 0, &graph).checkpoint_dir(&folder.0).save_checkpoint(Some(Every::Steps(2)));
     let mut chief = chief.start().unwrap();
     let mut worker = session(&cluster, 1, &other).checkpoint_dir(&folder.0).start().unwrap();
-    assert_eq!(run(&mut chief, &next, 4).unwrap(), 4);
-    assert_eq!(run(&mut worker, &others, 3).unwrap(), 7);
+    assert_eq!(run(&mut chief, &next, 5).unwrap(), 5);
+    assert_eq!(run(&mut worker, &others, 3).unwrap(), 8);
     cluster.lose("ps");
-    // The step is run again, on what the newest checkpoint holds.
-    assert_eq!(run(&mut chief, &next, 1).unwrap(), 5);
-    assert_eq!(run(&mut worker, &others, 1).unwrap(), 6);
+    // The step is run again, on what the newest checkpoint holds, and both say how far that is.
+    let (step, lines) = warnings(|| run(&mut chief, &next, 1).unwrap());
+    assert_eq!(step, 5);
+    assert_eq!(lines, ["The global step went back from 5 to 4: restored from a checkpoint"]);
+    let (step, lines) = warnings(|| run(&mut worker, &others, 1).unwrap());
+    assert_eq!(step, 6);
+    assert_eq!(lines, ["The global step went back from 8 to 5: restored from a checkpoint"]);
     chief.close().unwrap();
     assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(folder.join("model.ckpt-6")));
 }
@@ -114,6 +120,71 @@ fn a_lost_worker_does_not_set_the_model_back() {
     assert_eq!(run(&mut chief, &next, 5).unwrap(), 5);
     // The ps keeps its state; the newest checkpoint is of step 0.
     cluster.lose("worker");
+    assert_eq!(run(&mut chief, &next, 1).unwrap(), 6);
+}
+
+#[test]
+fn a_chief_that_begins_again_says_what_the_servers_lose() {
+    let (cluster, folder) = (Cluster::start(), Folder::new());
+    let begin = |folder: Option<&str>, keep: bool| {
+        let (graph, next) = counting(0);
+        let chief = session(&cluster, 0, &graph).keep_newer_state(keep);
+        let chief = folder.into_iter().fold(chief, |chief, folder| chief.checkpoint_dir(folder));
+        let (chief, lines) = warnings(|| chief.start().unwrap());
+        (chief, next, lines)
+    };
+    let (mut chief, next, lines) = begin(Some(&folder.0), false);
+    assert_eq!(lines, Vec::<String>::new(), "nothing is lost at first");
+    assert_eq!(run(&mut chief, &next, 5).unwrap(), 5);
+    // It ends without a checkpoint: the newest is of step 0.
+    drop(chief);
+    let (mut chief, next, lines) = begin(Some(&folder.0), true);
+    assert_eq!((chief.last_step(), lines), (Some(5), Vec::new()));
+    assert_eq!(run(&mut chief, &next, 2).unwrap(), 7);
+    drop(chief);
+    let went_back = |from: i64, to: i64, how: &str| {
+        format!(
+            "The global step went back from {from} to {to}: variables that had newer values were {how}; set \
+             keep_newer_state to keep them"
+        )
+    };
+    let (chief, _, lines) = begin(Some(&folder.0), false);
+    assert_eq!(chief.last_step(), Some(5));
+    assert_eq!(lines, [went_back(7, 5, "restored from a checkpoint")]);
+    drop(chief);
+    let (chief, _, lines) = begin(None, true);
+    assert_eq!((chief.last_step(), lines), (Some(5), Vec::new()));
+    drop(chief);
+    let (chief, _, lines) = begin(None, false);
+    assert_eq!(chief.last_step(), Some(0));
+    assert_eq!(lines, [went_back(5, 0, "initialized again")]);
+    drop(chief);
+    // A checkpoint that is newer than what the servers have counts in any case.
+    let (chief, _, lines) = begin(Some(&folder.0), true);
+    assert_eq!((chief.last_step(), lines), (Some(5), Vec::new()));
+}
+
+#[test]
+fn a_chief_keeps_what_a_journal_has_kept() {
+    let (folder, journal) = (Folder::new(), Folder::new());
+    let kept = |options: ServerOptions| {
+        let journal = (options.task.job == "ps").then(|| journal.0.clone().into());
+        ServerOptions { journal, ..options }
+    };
+    let tasks = LocalCluster::start_with(&[("ps", 1), ("worker", 1)], kept).unwrap();
+    let mut cluster = Cluster { targets: tasks.targets("worker"), tasks, again: Vec::new() };
+    let begin = |cluster: &Cluster| {
+        let (graph, next) = counting(0);
+        let chief = session(cluster, 0, &graph).checkpoint_dir(&folder.0).keep_newer_state(true);
+        (chief.start().unwrap(), next)
+    };
+    let (mut chief, next) = begin(&cluster);
+    assert_eq!(run(&mut chief, &next, 5).unwrap(), 5);
+    drop(chief);
+    cluster.tasks.stop("ps", 0);
+    let task = Task { job: "ps".to_string(), index: 0 };
+    cluster.again.push(Server::start(kept(ServerOptions::new(cluster.tasks.cluster().clone(), task))).unwrap());
+    let (mut chief, next) = begin(&cluster);
     assert_eq!(run(&mut chief, &next, 1).unwrap(), 6);
 }
 

@@ -1,17 +1,17 @@
 //! Workers that step together are as one worker with all their examples.
 
-use super::graph;
-use crate::hooks::Synchronous;
+use super::{Folder, graph};
+use crate::hooks::{Every, Synchronous};
 use crate::optimizer::{GradientDescent, Momentum};
 use crate::{
     Arrived, Coordinator, ExponentialMovingAverage, MonitoredTrainingSession, Optimizer, SyncReplicas,
-    SyncReplicasOptimizer, create_global_step, replica_device_setter,
+    SyncReplicasOptimizer, create_global_step, create_global_step_in, latest_checkpoint, replica_device_setter,
 };
 use graph::{Graph, Output, Scope};
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Kind, Variable};
-use session::{LocalCluster, ServerOptions, Session, SyncPolicy, feeds};
-use std::sync::Arc;
+use session::{LocalCluster, Server, ServerOptions, Session, SyncPolicy, Task, feeds};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 use tensor::{DType, Tensor};
 
@@ -19,8 +19,11 @@ const STEPS: usize = 6;
 
 /// A ps task and as many worker tasks, in this process.
 fn start(policy: SyncPolicy, workers: usize) -> LocalCluster {
-    let small = |options| ServerOptions { inter_op_threads: 2, intra_op_threads: 1, sync_policy: policy, ..options };
-    LocalCluster::start_with(&[("ps", 1), ("worker", workers)], small).unwrap()
+    LocalCluster::start_with(&[("ps", 1), ("worker", workers)], |options| small(options, policy)).unwrap()
+}
+
+fn small(options: ServerOptions, sync_policy: SyncPolicy) -> ServerOptions {
+    ServerOptions { inter_op_threads: 2, intra_op_threads: 1, sync_policy, ..options }
 }
 
 /// The examples of a step, of which each of two workers has one half.
@@ -72,6 +75,22 @@ fn alone(kind: Kind) -> Vec<f32> {
     session.run(&model.w, feeds! {}).unwrap()
 }
 
+/// The graph of a worker, with variables on so many ps tasks.
+fn built(
+    index: usize,
+    ps_tasks: usize,
+    kind: Kind,
+    optimizer: SyncReplicasOptimizer,
+) -> (Graph, Model, Variable, SyncReplicas) {
+    let graph = graph();
+    let worker = format!("/job:worker/task:{index}");
+    let scope = replica_device_setter(ps_tasks).worker_device(&worker).on(&graph.root());
+    let step = create_global_step_in(&scope).unwrap();
+    let model = model(&scope, kind);
+    let sync = optimizer.worker(&scope).minimize(&model.loss, &step).unwrap();
+    (graph, model, step, sync)
+}
+
 struct Replica {
     index: usize,
     graph: Graph,
@@ -84,13 +103,7 @@ struct Replica {
 
 impl Replica {
     fn open(cluster: &LocalCluster, index: usize, kind: Kind, optimizer: SyncReplicasOptimizer) -> Replica {
-        let graph = graph();
-        let worker = format!("/job:worker/task:{index}");
-        let scope = replica_device_setter(1).worker_device(&worker).on(&graph.root());
-        let builder = Variable::build(&scope, "global_step").dtype(DType::I64).trainable(false);
-        let step = builder.make();
-        let model = model(&scope, kind);
-        let sync = optimizer.worker(&scope).minimize(&model.loss, &step).unwrap();
+        let (graph, model, step, sync) = built(index, 1, kind, optimizer);
         let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
         Replica { index, graph, model, step, sync, session, coordinator: Coordinator::new() }
     }
@@ -150,11 +163,7 @@ fn two_workers_are_as_one() {
         let replicas = pair(&cluster, kind);
         // Without tokens to begin with, and in step, TensorFlow's rule gives each worker one gradient for each step.
         replicas.iter().for_each(|replica| replica.begin(Some(0)));
-        for step in 0..STEPS {
-            std::thread::scope(|threads| {
-                replicas.iter().for_each(|replica| drop(threads.spawn(move || replica.train(step))));
-            });
-        }
+        in_step(&replicas);
         assert_eq!(replicas[1].steps(), STEPS as i64);
         assert_close(&replicas[0].weights(), &alone(kind));
         let counters = [Arrived::Accepted, Arrived::Stale, Arrived::Dropped].map(|fate| {
@@ -164,6 +173,30 @@ fn two_workers_are_as_one() {
         // Two variables, two workers.
         assert_eq!(counters, [4 * STEPS as i64, 0, 0]);
         replicas.into_iter().rev().for_each(Replica::end);
+    }
+}
+
+/// All steps; each begins when the last is over for all.
+fn in_step(replicas: &[Replica]) {
+    for step in 0..STEPS {
+        std::thread::scope(|threads| {
+            replicas.iter().for_each(|replica| drop(threads.spawn(move || replica.train(step))));
+        });
+    }
+}
+
+#[test]
+fn a_second_job_begins_on_the_same_ps() {
+    for policy in [SyncPolicy::Tf, SyncPolicy::Exact, SyncPolicy::Shrink] {
+        let cluster = start(policy, 2);
+        for _ in 0..2 {
+            let replicas = pair(&cluster, Kind::Resource);
+            replicas.iter().for_each(|replica| replica.begin(Some(0)));
+            in_step(&replicas);
+            assert_eq!(replicas[1].steps(), STEPS as i64, "{policy:?}");
+            assert_close(&replicas[0].weights(), &alone(Kind::Resource));
+            replicas.into_iter().rev().for_each(Replica::end);
+        }
     }
 }
 
@@ -206,6 +239,49 @@ fn monitored_sessions_step_together() {
         let other = threads.spawn(|| work(1));
         assert_close(&work(0), &alone(Kind::Resource));
         assert_close(&other.join().unwrap(), &alone(Kind::Resource));
+    });
+}
+
+#[test]
+fn a_job_goes_on_after_another_ps_was_lost() {
+    // The step counter, the tokens and `b` are on one ps, which stays; `w` is on the other.
+    let (folder, exact) = (Folder::new(), |options| small(options, SyncPolicy::Exact));
+    let mut cluster = LocalCluster::start_with(&[("ps", 2), ("worker", 2)], exact).unwrap();
+    let (targets, meet) = (cluster.targets("worker"), Barrier::new(3));
+    let work = |index: usize| {
+        let (graph, model, _, sync) = built(index, 2, Kind::Resource, momentum(2));
+        let hook = match index {
+            0 => Synchronous::chief(&sync, None).unwrap(),
+            _ => Synchronous::worker(&sync),
+        };
+        let session = MonitoredTrainingSession::new(&graph).master(&targets[index]).is_chief(index == 0).hook(hook);
+        let session =
+            session.checkpoint_dir(&folder.0).save_checkpoint(Some(Every::Steps(1))).save_in_background(false);
+        let mut session = session.recovery_wait(Duration::from_millis(20)).start().unwrap();
+        for step in 0..STEPS {
+            if step == 3 {
+                meet.wait();
+                meet.wait();
+            }
+            let (x, y) = half(step, index);
+            session.run::<()>(&sync.train_op, feeds! { &model.x => x, &model.y => y }).unwrap();
+        }
+        let weights: Vec<f32> = session.run(&model.w, feeds! {}).unwrap();
+        session.close().unwrap();
+        weights
+    };
+    std::thread::scope(|threads| {
+        let work = &work;
+        let workers = [0, 1].map(|index| threads.spawn(move || work(index)));
+        meet.wait();
+        assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(folder.join("model.ckpt-3")));
+        cluster.stop("ps", 1);
+        let task = Task { job: "ps".to_string(), index: 1 };
+        let _again = Server::start(exact(ServerOptions::new(cluster.cluster().clone(), task))).unwrap();
+        meet.wait();
+        for worker in workers {
+            assert_close(&worker.join().unwrap(), &alone(Kind::Resource));
+        }
     });
 }
 
@@ -305,6 +381,75 @@ fn one_worker_can_give_several_gradients() {
     coordinator.request_stop();
     session.close().unwrap();
     coordinator.join().unwrap();
+}
+
+/// A replica of three whose gradient is what is fed; two are averaged.
+struct Scalar {
+    x: Output,
+    w: Variable,
+    step: Variable,
+    sync: SyncReplicas,
+    session: Arc<Session>,
+    coordinator: Coordinator,
+}
+
+impl Scalar {
+    fn open(cluster: &LocalCluster, index: usize) -> Scalar {
+        let graph = graph();
+        let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{index}")).on(&graph.root());
+        let step = Variable::build(&scope, "global_step").dtype(DType::I64).trainable(false).make();
+        let x = scope.placeholder(DType::F32, &[]);
+        let w = Variable::build(&scope, "w").initializer(Initializer::Constant(10.0)).make();
+        let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2).total_num_replicas(3);
+        let sync = optimizer.worker(&scope).minimize(&(w.value() * &x), &step).unwrap();
+        let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
+        let coordinator = Coordinator::new();
+        if index == 0 {
+            session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+            session.execute(&sync.chief_init_op, feeds! {}).unwrap();
+            sync.chief_queue_runner.start(&session, &coordinator).unwrap();
+        } else {
+            session.execute(&sync.local_step_init_op, feeds! {}).unwrap();
+        }
+        Scalar { x, w, step, sync, session, coordinator }
+    }
+
+    fn train(&self, gradient: f32) {
+        self.session.execute(&self.sync.train_op, feeds! { &self.x => gradient }).unwrap();
+    }
+
+    fn arrived(&self, fate: Arrived) -> i64 {
+        self.session.run(&self.sync.counter(fate).unwrap(), feeds! {}).unwrap()
+    }
+}
+
+#[test]
+fn the_gradient_of_a_backup_worker_comes_too_late() {
+    let cluster = start(SyncPolicy::Tf, 3);
+    let replicas: Vec<Scalar> = (0..3).map(|index| Scalar::open(&cluster, index)).collect();
+    // In each step another one is late, and the mean of the others' gradients is 2, 3, 4.
+    let mut wanted = 10.0;
+    for (number, mean) in [2f32, 3.0, 4.0].into_iter().enumerate() {
+        let late = (number + 2) % 3;
+        std::thread::scope(|threads| {
+            for (gradient, index) in [mean - 1.0, mean + 1.0].into_iter().zip((0..3).filter(|&index| index != late)) {
+                let replica = &replicas[index];
+                threads.spawn(move || replica.train(gradient));
+            }
+        });
+        replicas[late].train(100.0);
+        wanted -= mean;
+        let found: (f32, i64) =
+            replicas[late].session.run((&replicas[late].w, &replicas[late].step), feeds! {}).unwrap();
+        assert_eq!(found, (wanted, number as i64 + 1));
+    }
+    let fates = [Arrived::Accepted, Arrived::Stale, Arrived::Dropped].map(|fate| replicas[0].arrived(fate));
+    assert_eq!(fates, [6, 3, 0]);
+    for replica in replicas.into_iter().rev() {
+        replica.coordinator.request_stop();
+        replica.session.close().unwrap();
+        replica.coordinator.join().unwrap();
+    }
 }
 
 #[test]
