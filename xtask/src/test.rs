@@ -44,7 +44,7 @@ pub fn screenshots() -> Result<()> {
     crate::run(&mut drawing)
 }
 
-/// What takes too long for every change: many faults, many clients. On the program as it is released.
+/// What takes too long for every change: many faults, many clients, a gigabyte. On the program as it is released.
 pub fn soak() -> Result<()> {
     let interpreter = python::interpreter()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -64,7 +64,11 @@ pub fn soak() -> Result<()> {
     clients.env("FLOWGRID_BIN", target().join("release/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
     clients.env("FAULT_ROUNDS", "50").env("CROWD_STEPS", "1000");
     clients.env("JOURNAL_KILLS", "20").env("SAVE_KILLS", "50").env("LARGE_TENSORS", "1");
-    crate::run(&mut clients)
+    crate::run(&mut clients)?;
+    let mut large = Command::new(&interpreter);
+    large.current_dir(root().join("crates/conformance/python")).arg("speed/large_variables.py");
+    large.env("FLOWGRID_BIN", target().join("release/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    crate::run(&mut large)
 }
 
 /// Lets real TensorFlow write what it expects of the conformance cases.

@@ -1,23 +1,69 @@
-"""Servers that are killed while they save: the latest checkpoint is always one that real TensorFlow can read.
+"""Servers and clients that are killed while they save: the latest checkpoint is always one that real TensorFlow can read.
 
 SAVE_KILLS sets how many times; `cargo xtask soak` asks for many.
 """
+import glob
+import itertools
+import json
 import os
 import random
+import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import numpy as np
 import tensorflow as tf
 
 import serving
-
-tf1 = tf.compat.v1
-tf1.disable_eager_execution()
+from saving_client import SIZE
 
 KILLS = int(os.environ.get("SAVE_KILLS", "6"))
-SIZE = 1 << 20  # floats in a variable
+CLIENT = "client"
+# Without shards one task writes for all: that of the session, which is the worker.
+VICTIMS = [("worker", 0), ("ps", 0), ("ps", 1), CLIENT]
+
+
+class Clients:
+    """Clients that save, one after the other, each in a process of its own."""
+
+    def __enter__(self):
+        self.parent = subprocess.Popen([sys.executable, "saving_client.py"], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+        return self
+
+    def __exit__(self, *_):
+        self.parent.stdin.close()
+        self.parent.wait()
+        self.parent.stdout.close()
+
+    def start(self, **how):
+        """Starts a client; gives the number of its process."""
+        self.parent.stdin.write(json.dumps(how) + "\n")
+        self.parent.stdin.flush()
+        return self.told("process")
+
+    def told(self, *words):
+        """The number behind the next word, which must be one of these."""
+        word, number = self.parent.stdout.readline().split()
+        if word not in words:
+            raise AssertionError(f"{word} {number} instead of {words}")
+        return int(number)
+
+    def saves_until_over(self):
+        """The number of the last step that was saved before the client ended, and how it ended."""
+        saved = None
+        for line in self.parent.stdout:
+            word, number = line.split()
+            if word == "over":
+                return saved, int(number)
+            if word == "saved":
+                saved = int(number)
+        raise AssertionError("the clients are gone")
 
 
 class CrashWhileSavingTest(unittest.TestCase):
@@ -27,7 +73,7 @@ class CrashWhileSavingTest(unittest.TestCase):
         prefix = tf.train.latest_checkpoint(folder)
         self.assertIsNotNone(prefix)
         reader = tf.train.load_checkpoint(prefix)
-        step = reader.get_tensor("step")
+        step = int(reader.get_tensor("step"))
         self.assertGreaterEqual(step, latest)
         for name in ("a", "b"):
             np.testing.assert_array_equal(reader.get_tensor(name), np.full([SIZE], step, np.float32))
@@ -35,43 +81,38 @@ class CrashWhileSavingTest(unittest.TestCase):
 
     def test_the_latest_checkpoint_can_be_read(self):
         rng, found = random.Random(3), 0
-        with tempfile.TemporaryDirectory() as folder:
-            for kill in range(KILLS):
-                with serving.tasks("flowgrid", {"ps": 2, "worker": 1}) as tasks:
-                    saves = self.save_until_killed(folder, tasks, rng, sharded=bool(kill % 2), base=found)
-                self.assertGreater(saves, 0)
-                found = self.check(folder, found + saves)
+        ways = list(itertools.product(VICTIMS, (False, True), (False, True)))
+        rng.shuffle(ways)
+        with tempfile.TemporaryDirectory() as folder, Clients() as clients:
+            for victim, sharded, same_name in itertools.islice(itertools.cycle(ways), KILLS):
+                with self.subTest(victim=victim, sharded=sharded, same_name=same_name):
+                    with serving.tasks("flowgrid", {"ps": 2, "worker": 1}) as tasks:
+                        process = clients.start(target=tasks.target("worker", 0), folder=folder, step=found,
+                                                sharded=sharded, same_name=same_name)
+                        saved = self.kill_while_saving(clients, process, tasks, victim, rng)
+                    found = self.check(folder, saved)
+                for left in glob.glob(os.path.join(folder, "*temp*")):
+                    (shutil.rmtree if os.path.isdir(left) else os.remove)(left)
 
-    def save_until_killed(self, folder, tasks, rng, sharded, base):
-        """Saves again and again; when a few saves are done, a server dies in the middle of one."""
-        with tf.Graph().as_default():
-            variables = []
-            for task, name in enumerate(["a", "b"]):
-                with tf1.device(f"/job:ps/task:{task}"):
-                    variables.append(tf1.get_variable(name, [SIZE], initializer=tf1.zeros_initializer()))
-            with tf1.device("/job:ps/task:0"):
-                step = tf1.get_variable("step", [], tf.int64, initializer=tf1.zeros_initializer())
-            goal = tf1.placeholder(tf.int64, [])
-            update = tf.group(step.assign(goal), *[
-                variable.assign(tf.fill([SIZE], tf.cast(goal, tf.float32))) for variable in variables])
-            saver = tf1.train.Saver(sharded=sharded, max_to_keep=2)
-            saves, killer = 0, None
-            config = tf1.ConfigProto(operation_timeout_in_ms=20_000)
-            try:
-                with tf1.Session(tasks.target("worker", 0), config=config) as session:
-                    while True:
-                        session.run(update, {goal: base + saves + 1})
-                        if saves == 2:
-                            victim = tasks.running["ps", rng.randrange(2)]
-                            killer = threading.Timer(rng.uniform(0, 0.03), victim.kill)
-                            killer.start()
-                        saver.save(session, os.path.join(folder, "model"), global_step=base + saves + 1)
-                        saves += 1
-            except (tf.errors.OpError, ValueError):
-                return saves
-            finally:
-                if killer:
-                    killer.join()
+    def kill_while_saving(self, clients, process, tasks, victim, rng):
+        """Lets a client save twice; in the middle of one of the next saves the victim dies. Gives the last step that was
+        saved."""
+        for _ in range(2):
+            clients.told("saving")
+            begin = time.monotonic()
+            saved = clients.told("saved")
+            seconds = time.monotonic() - begin
+        clients.told("saving")
+
+        def kill():
+            os.kill(process if victim == CLIENT else tasks.running[victim].pid, signal.SIGKILL)
+
+        killer = threading.Timer(rng.uniform(0, 1.2 * seconds), kill)
+        killer.start()
+        later, status = clients.saves_until_over()
+        killer.join()
+        self.assertEqual(status, signal.SIGKILL if victim == CLIENT else 0)
+        return saved if later is None else later
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 //! Makes one checkpoint of several that were written by several tasks.
 
+use super::present::{Present, write_empty};
 use super::writer::write_index;
 use super::{Bundle, Entry, Header, data_path, index_path};
 use crate::fs::{FileSystems, path};
@@ -16,7 +17,8 @@ pub struct MergeOptions {
     pub delete_old_dirs: bool,
 }
 
-/// Merges checkpoints into one called `target`: their files of tensors get new names, their indexes become one.
+/// Merges checkpoints into one called `target`: their files of tensors get new names, their indexes become one. A
+/// checkpoint that is called so already stays whole until then.
 pub fn merge_bundles(systems: &FileSystems, parts: &[&str], target: &str, options: MergeOptions) -> Result<()> {
     let mut merge = Merge::default();
     for part in parts {
@@ -31,11 +33,15 @@ pub fn merge_bundles(systems: &FileSystems, parts: &[&str], target: &str, option
         return Err(invalid!("At least one prefix checkpoint file must exist, but none existed."));
     };
     systems.create_dirs(path::dirname(target))?;
-    let shards = merge.files.len() as u32;
+    let present = Present::of(systems, target)?;
+    let files = merge.files.len() as u32;
+    let shards = present.shards_beside(files);
     for (shard, file) in merge.files.iter().enumerate() {
         systems.rename(file, &data_path(target, shard as u32, shards), true)?;
     }
+    write_empty(systems, target, files, shards)?;
     write_index(systems, target, &Header { shards, ..first }, &merge.entries)?;
+    present.clear(systems, target);
     clean(systems, parts, target, options);
     Ok(())
 }

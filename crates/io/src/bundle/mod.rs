@@ -2,6 +2,7 @@
 
 mod merge;
 mod pieces;
+mod present;
 mod reader;
 mod values;
 pub(crate) mod wire;

@@ -1,5 +1,6 @@
 //! Writes checkpoints.
 
+use super::present::{Present, write_empty};
 use super::{Entry, Header, Watch, data_path, index_path, values, wire};
 use crate::fs::{FileSystems, Pending, path};
 use crate::{TableBuilder, TensorSlice, crc};
@@ -9,10 +10,12 @@ use std::collections::btree_map::Entry as Slot;
 use tensor::{DType, Shape, Tensor};
 
 /// Writes a checkpoint, tensor by tensor, straight into its file. Nobody sees it before it is finished; dropped before,
-/// it leaves nothing behind.
+/// it leaves nothing behind. A checkpoint that has its name stays whole until then.
 pub struct BundleWriter {
     systems: FileSystems,
     prefix: String,
+    present: Present,
+    shards: u32,
     data: Pending,
     offset: u64,
     entries: BTreeMap<Vec<u8>, Entry>,
@@ -33,9 +36,11 @@ impl BundleWriter {
     /// Begins a checkpoint whose files begin with `prefix`; its folder is made if it is missing.
     pub fn create(systems: &FileSystems, prefix: &str) -> Result<BundleWriter> {
         systems.create_dirs(path::dirname(prefix))?;
-        let data = Pending::begin(systems, &data_path(prefix, 0, 1))?;
-        let (systems, prefix) = (systems.clone(), prefix.to_string());
-        Ok(BundleWriter { systems, prefix, data, offset: 0, entries: BTreeMap::new(), begun: None, watch: None })
+        let present = Present::of(systems, prefix)?;
+        let shards = present.shards_beside(1);
+        let data = Pending::begin(systems, &data_path(prefix, 0, shards))?;
+        let (systems, prefix, entries) = (systems.clone(), prefix.to_string(), BTreeMap::new());
+        Ok(BundleWriter { systems, prefix, present, shards, data, offset: 0, entries, begun: None, watch: None })
     }
 
     /// The same, which tells how far it is.
@@ -163,8 +168,12 @@ impl BundleWriter {
 
     /// Completes the checkpoint: first the tensors get their name, then the index that makes them one.
     pub fn finish(self) -> Result<()> {
-        self.data.finish()?;
-        write_index(&self.systems, &self.prefix, &Header::ours(1), &self.entries)
+        let BundleWriter { systems, prefix, present, shards, data, entries, .. } = self;
+        data.finish()?;
+        write_empty(&systems, &prefix, 1, shards)?;
+        write_index(&systems, &prefix, &Header::ours(shards), &entries)?;
+        present.clear(&systems, &prefix);
+        Ok(())
     }
 }
 

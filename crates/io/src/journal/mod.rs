@@ -5,7 +5,8 @@
 //! what changed, and the new bytes, of all or of some rows. Changes are handed to the operating system at once, which
 //! keeps them when the process is killed; `sync` lets them survive a power cut. Reading goes through the segments in
 //! order; a record that breaks off at the end of the last one was being written when the process died, and is dropped.
-//! To get rid of old changes, a new segment is begun, every value is written to it once, and older segments go.
+//! To get rid of old changes, a new segment is begun, every value is written to it once, and older segments go. Rows that
+//! change meanwhile may come before their value, which has them already.
 
 mod record;
 
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use record::Reading;
 pub use record::{Change, Entry};
 use status::{Result, failed_precondition, unavailable};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -37,23 +38,38 @@ struct State {
 /// Values by what they belong to.
 pub type Values = BTreeMap<Entry, Tensor>;
 
+/// What the changes so far make.
+#[derive(Default)]
+struct Found {
+    values: Values,
+    /// Of these there were rows before the value.
+    awaited: BTreeSet<Entry>,
+}
+
 impl Journal {
     /// Opens a folder, makes it if it is not there, and gives the values it holds.
     pub fn open(folder: &Path) -> Result<(Journal, Values)> {
         fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+        // Its name survives a power cut, where folders can be synced.
+        for around in folder.ancestors().skip(1) {
+            let _ = File::open(around).and_then(|folder| folder.sync_all());
+        }
         let lock = File::create(folder.join("lock")).map_err(|error| failed(folder, &error))?;
         lock.try_lock()
             .map_err(|_| failed_precondition!("{}: another process writes this journal", folder.display()))?;
         let segments = segments(folder)?;
-        let mut values = Values::new();
+        let mut found = Found::default();
         let last = segments.last().copied();
         for &segment in &segments {
-            read(&path(folder, segment), &mut values, Some(segment) == last)?;
+            read(&path(folder, segment), &mut found, Some(segment) == last)?;
+        }
+        if let Some(entry) = found.awaited.first() {
+            return Err(data_loss(format!("Journal {}: rows of {} without it", folder.display(), entry.name)));
         }
         let segment = last.unwrap_or(0) + 1;
         let file = begin(folder, segment)?;
         let state = Mutex::new(State { file, segment, bytes: 0, synced: true });
-        Ok((Journal { folder: folder.to_path_buf(), _lock: lock, state }, values))
+        Ok((Journal { folder: folder.to_path_buf(), _lock: lock, state }, found.values))
     }
 
     /// Writes down a change.
@@ -86,8 +102,10 @@ impl Journal {
 
     /// Begins a new segment and gives its number. When every value was written to it, `drop_before` that number.
     pub fn rotate(&self) -> Result<u64> {
-        self.sync()?;
+        self.sync()?; // so that little is left to wait for while nobody can write
         let mut state = self.state.lock();
+        // A segment that is not the last must not break off, also after a power cut.
+        state.file.sync_data().map_err(|error| failed(&path(&self.folder, state.segment), &error))?;
         let segment = state.segment + 1;
         *state = State { file: begin(&self.folder, segment)?, segment, bytes: 0, synced: true };
         Ok(segment)
@@ -112,9 +130,12 @@ fn path(folder: &Path, segment: u64) -> PathBuf {
     folder.join(format!("{segment:08}.journal"))
 }
 
+/// Begins a segment, whose name survives a power cut: what will be written to it is worth nothing without.
 fn begin(folder: &Path, segment: u64) -> Result<File> {
     let path = path(folder, segment);
-    OpenOptions::new().create_new(true).append(true).open(&path).map_err(|error| failed(&path, &error))
+    let file = OpenOptions::new().create_new(true).append(true).open(&path);
+    let named = file.and_then(|file| File::open(folder)?.sync_all().map(|()| file));
+    named.map_err(|error| failed(&path, &error))
 }
 
 /// The numbers of all segments, in order.
@@ -127,17 +148,17 @@ fn segments(folder: &Path) -> Result<Vec<u64>> {
     Ok(found)
 }
 
-/// Puts the changes of a segment onto the values.
-fn read(path: &Path, values: &mut Values, last: bool) -> Result<()> {
+/// Puts the changes of a segment onto what was found before.
+fn read(path: &Path, found: &mut Found, last: bool) -> Result<()> {
     let file = File::open(path).map_err(|error| failed(path, &error))?;
     let mut reading = Reading::new(file).map_err(|error| failed(path, &error))?;
     loop {
-        match reading.next(values) {
+        match reading.next(found) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(_) if last && reading.is_torn() => {
-                let cut = OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(reading.complete()));
-                return cut.map_err(|error| failed(path, &error));
+                let cut = |file: File| file.set_len(reading.complete()).and_then(|()| file.sync_all());
+                return OpenOptions::new().write(true).open(path).and_then(cut).map_err(|error| failed(path, &error));
             }
             Err(error) => return Err(data_loss(format!("Journal {}: {}", path.display(), error.message))),
         }

@@ -1,6 +1,6 @@
 //! One change of one value, as bytes.
 
-use super::Values;
+use super::Found;
 use crate::crc;
 use crate::fs::data_loss;
 use bytes::Bytes;
@@ -144,7 +144,7 @@ impl Reading {
     }
 
     /// Applies the next change; false at the end.
-    pub fn next(&mut self, values: &mut Values) -> Result<bool> {
+    pub fn next(&mut self, found: &mut Found) -> Result<bool> {
         if self.left == 0 {
             return Ok(false);
         }
@@ -161,7 +161,7 @@ impl Reading {
             self.torn = self.left == 0;
             return Err(data_loss("a record whose checksum is wrong"));
         }
-        apply(&record[..head as usize], &record[head as usize..], values)?;
+        apply(&record[..head as usize], &record[head as usize..], found)?;
         self.complete += FRAME as u64 + len;
         Ok(true)
     }
@@ -178,22 +178,28 @@ impl Reading {
     }
 }
 
-fn apply(head: &[u8], body: &[u8], values: &mut Values) -> Result<()> {
+fn apply(head: &[u8], body: &[u8], found: &mut Found) -> Result<()> {
     let mut fields = Fields(head);
     let (kind, reference) = (fields.byte()?, fields.byte()? != 0);
     let entry = Entry { reference, container: fields.text()?, name: fields.text()? };
     match kind {
         VALUE => {
             let value = value(&mut fields, body)?;
-            values.insert(entry, value);
+            found.awaited.remove(&entry);
+            found.values.insert(entry, value);
         }
-        ROWS => {
-            let value =
-                values.get_mut(&entry).ok_or_else(|| data_loss(format!("rows of {} without it", entry.name)))?;
-            put_rows(&mut fields, body, value)?;
+        ROWS => match found.values.get_mut(&entry) {
+            Some(value) => put_rows(&mut fields, body, value)?,
+            None => drop(found.awaited.insert(entry)),
+        },
+        GONE => {
+            found.awaited.remove(&entry);
+            found.values.remove(&entry);
         }
-        GONE => drop(values.remove(&entry)),
-        FORGOTTEN => values.retain(|other, _| other.container != entry.container),
+        FORGOTTEN => {
+            found.awaited.retain(|other| other.container != entry.container);
+            found.values.retain(|other, _| other.container != entry.container);
+        }
         other => return Err(data_loss(format!("a record of kind {other}"))),
     }
     Ok(())

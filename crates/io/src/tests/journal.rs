@@ -132,3 +132,68 @@ fn old_segments_go_and_one_process_writes() {
     drop(journal);
     assert_eq!(values(&folder.0)[&entry("a")].to_scalar::<i64>().unwrap(), 1);
 }
+
+/// The values are written anew while they change: w, then its middle row, then b.
+fn write_anew(journal: &Journal) -> u64 {
+    let segment = journal.rotate().unwrap();
+    let changed = Tensor::from([[1f32, 2.], [30., 40.]]);
+    journal.append(&entry("w"), &Change::Rows(&changed, &[1])).unwrap();
+    journal.append(&entry("w"), &Change::Value(&changed)).unwrap();
+    let later = Tensor::from([[10f32, 20.], [30., 40.]]);
+    journal.append(&entry("w"), &Change::Rows(&later, &[0])).unwrap();
+    journal.append(&entry("b"), &Change::Value(&Tensor::from(8i64))).unwrap();
+    segment
+}
+
+fn write_first(journal: &Journal) {
+    journal.append(&entry("w"), &Change::Value(&Tensor::from([[1f32, 2.], [3., 4.]]))).unwrap();
+    journal.append(&entry("b"), &Change::Value(&Tensor::from(8i64))).unwrap();
+}
+
+#[test]
+fn rows_may_change_before_their_value_is_written_anew() {
+    let folder = Folder::new("anew");
+    {
+        let (journal, _) = open(&folder.0);
+        write_first(&journal);
+        let segment = write_anew(&journal);
+        journal.drop_before(segment).unwrap();
+    }
+    assert_eq!(numbers(&values(&folder.0), "w"), [10., 20., 30., 40.]);
+}
+
+#[test]
+fn rows_of_nothing_are_named() {
+    let folder = Folder::new("nothing");
+    {
+        let (journal, _) = open(&folder.0);
+        journal.append(&entry("w"), &Change::Rows(&Tensor::from([[1f32]]), &[0])).unwrap();
+    }
+    let error = Journal::open(&folder.0).err().expect("there is no value");
+    assert_eq!(error.code, Code::DataLoss);
+    assert!(error.message.ends_with("rows of w without it"), "{error}");
+}
+
+#[test]
+fn whoever_is_cut_off_while_writing_anew_has_lost_nothing() {
+    let folder = Folder::new("half");
+    let paths = [folder.0.join("00000001.journal"), folder.0.join("00000002.journal")];
+    {
+        let (journal, _) = open(&folder.0);
+        write_first(&journal);
+        write_anew(&journal);
+    }
+    let [old, new] = paths.each_ref().map(|path| std::fs::read(path).unwrap());
+    let mut seen = Vec::new();
+    for cut in 0..=new.len() {
+        std::fs::remove_dir_all(&folder.0).unwrap();
+        std::fs::create_dir_all(&folder.0).unwrap();
+        std::fs::write(&paths[0], &old).unwrap();
+        std::fs::write(&paths[1], &new[..cut]).unwrap();
+        let found = values(&folder.0);
+        assert_eq!(found[&entry("b")].to_scalar::<i64>().unwrap(), 8, "cut at {cut}");
+        seen.push(numbers(&found, "w"));
+    }
+    seen.dedup();
+    assert_eq!(seen, [vec![1., 2., 3., 4.], vec![1., 2., 30., 40.], vec![10., 20., 30., 40.]]);
+}

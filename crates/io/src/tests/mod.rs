@@ -7,6 +7,7 @@ mod files;
 mod first_format;
 mod journal;
 mod models;
+mod overwrite;
 mod pieces;
 mod python;
 mod records;

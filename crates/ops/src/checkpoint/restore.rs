@@ -9,7 +9,7 @@ use io::slice::parse_shape_and_slice;
 use io::{Bundle, FileSystems, TensorSliceReader};
 use op::shapes::unknown;
 use op::{Grad, Inputs, Kernel, Op, Setup, ShapeQuery, Stored, Value, many, stored};
-use status::{Code, Error, Result, invalid, not_found};
+use status::{Code, Result, invalid};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
 
@@ -59,18 +59,15 @@ fn first_format(setup: &Setup<'_>, sliced: bool) -> Result<Kernel> {
         let pattern = file(&inputs.tensor(0)?, "file_pattern")?;
         let name = file(&inputs.tensor(1)?, "tensor_name")?;
         let slice = if sliced { file(&inputs.tensor(2)?, "shape_and_slice")? } else { String::new() };
-        let tensor = restore_first(&systems, &pattern, &name, &slice, dtype)?;
+        let tensor = restore_first(&TensorSliceReader::open(&systems, &pattern)?, &name, &slice, dtype)?;
         Ok(std::iter::once(Value::Tensor(tensor)).collect())
     })
     .heavy())
 }
 
 /// Reads from files of the first format.
-fn restore_first(systems: &FileSystems, pattern: &str, name: &str, slice: &str, dtype: DType) -> Result<Tensor> {
-    let reader = TensorSliceReader::open(systems, pattern)?;
-    let stored = reader
-        .tensor(name)
-        .map_err(|_| not_found!("Tensor name \"{name}\" not found in checkpoint files {pattern}"))?;
+fn restore_first(reader: &TensorSliceReader, name: &str, slice: &str, dtype: DType) -> Result<Tensor> {
+    let stored = reader.tensor(name)?;
     if stored.dtype != dtype {
         return Err(invalid!(
             "Expected to restore a tensor of type {dtype}, got a tensor of type {} instead: tensor_name = {name}",
@@ -104,7 +101,8 @@ fn restore_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         }
         let bundle = match Bundle::open(&systems, &prefix) {
             Ok(bundle) => Arc::new(bundle.watched(Doing::Restoring.watch(&resources, &prefix))),
-            Err(error) => return older(&systems, &prefix, &named, &types, error),
+            Err(error) if error.code == Code::NotFound => return older(&systems, &prefix, &named, &types),
+            Err(error) => return Err(error),
         };
         check_types(&bundle, &named, &types)?;
         let find = |(name, slice): &(String, String)| {
@@ -114,31 +112,19 @@ fn restore_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-/// The prefix may name a checkpoint of the first format.
+/// Without an index the prefix is one file of the first format, or a pattern of the names of several.
 fn older(
     systems: &FileSystems,
     prefix: &str,
     named: &[(String, String)],
     types: &[DType],
-    error: Error,
 ) -> Result<Vec<Arc<dyn Stored>>> {
-    if !systems.exists(prefix).unwrap_or(false) {
-        return Err(missing(prefix, error));
-    }
+    let reader = TensorSliceReader::open(systems, prefix)?;
     let read = |((name, slice), &dtype): (&(String, String), &DType)| {
-        let tensor = restore_first(systems, prefix, name, slice, dtype)?;
+        let tensor = restore_first(&reader, name, slice, dtype)?;
         Ok(Arc::new(InMemory(tensor)) as Arc<dyn Stored>)
     };
     named.iter().zip(types).map(read).collect()
-}
-
-fn missing(prefix: &str, error: Error) -> Error {
-    match error.code {
-        Code::NotFound => {
-            not_found!("Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}")
-        }
-        _ => error,
-    }
 }
 
 fn check_types(bundle: &Bundle, named: &[(String, String)], types: &[DType]) -> Result<()> {

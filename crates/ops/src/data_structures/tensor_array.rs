@@ -43,6 +43,19 @@ pub(crate) const OPS: &[Op] = &[
         kernel: scatter_kernel,
     },
     Op {
+        def: "TensorArrayPack(handle: Ref(string), flow_in: float) -> value: dtype; dtype: type; \
+              element_shape: shape = ?",
+        shape: unknown,
+        grad: Grad::Unknown,
+        kernel: pack_kernel,
+    },
+    Op {
+        def: "TensorArrayUnpack(handle: Ref(string), value: T, flow_in: float) -> flow_out: float; T: type",
+        shape: scalar,
+        grad: Grad::Unknown,
+        kernel: unpack_kernel,
+    },
+    Op {
         def: "TensorArrayConcat(handle: Ref(string), flow_in: float) -> value: dtype, lengths: int64; dtype: type; \
               element_shape_except0: shape = ?",
         shape: concat_shape,

@@ -144,6 +144,19 @@ pub(crate) fn gather_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     .heavy())
 }
 
+/// As gather, of all elements.
+pub(crate) fn pack_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (dtype, element_shape) = (setup.dtype("dtype")?, setup.shape("element_shape")?);
+    Ok(many(move |ctx, mut inputs| {
+        let array = find_array(ctx, &mut inputs)?;
+        check_read(&array, dtype)?;
+        array.merge_element_shape(&element_shape)?;
+        let values = array.read(0..i32::try_from(array.concat_size()?).unwrap_or(i32::MAX))?;
+        Ok(outputs![stacked(dtype, &element_shape, &values)?])
+    })
+    .heavy())
+}
+
 /// Tensors of one shape as rows of one.
 fn stacked(dtype: DType, element_shape: &PartialShape, values: &[Tensor]) -> Result<Tensor> {
     let Some(first) = values.first() else {
@@ -179,12 +192,7 @@ pub(crate) fn scatter_kernel(_: &Setup<'_>) -> Result<Kernel> {
         let array = find_array(ctx, &mut inputs)?;
         let (indices, value) = (inputs.tensor(1)?, inputs.tensor(2)?);
         check_written(&array, value.dtype())?;
-        let Some(&rows) = value.shape().first() else {
-            return Err(invalid!(
-                "Input value for unpack must be at least a vector but received shape: {}",
-                value.shape()
-            ));
-        };
+        let rows = rows_of(&value)?;
         let indices = indices_of(&indices)?;
         if indices.len() != rows {
             return Err(invalid!("Expected len(indices) == values.shape[0], but saw: {} vs. {rows}", indices.len()));
@@ -196,6 +204,29 @@ pub(crate) fn scatter_kernel(_: &Setup<'_>) -> Result<Kernel> {
         let values: Result<Vec<Tensor>> = (0..rows).map(|i| row(&value, i)).collect();
         array.write(ctx, indices.iter().copied().zip(values?))?;
         Ok(outputs![inputs.tensor(3)?])
+    }))
+}
+
+fn rows_of(value: &Tensor) -> Result<usize> {
+    let shape = value.shape();
+    let rows = shape.first().copied();
+    rows.ok_or_else(|| invalid!("Input value for unpack must be at least a vector but received shape: {shape}"))
+}
+
+/// As scatter, to all elements in order.
+pub(crate) fn unpack_kernel(_: &Setup<'_>) -> Result<Kernel> {
+    Ok(many(|ctx, mut inputs| {
+        let (array, value) = (find_array(ctx, &mut inputs)?, inputs.tensor(1)?);
+        check_written(&array, value.dtype())?;
+        let (rows, size) = (rows_of(&value)?, array.size()?);
+        let size = if array.has_dynamic_size() { size.max(rows) } else { size };
+        if size != rows {
+            return Err(invalid!("Input value must have first dimension equal to the array size ({rows} vs. {size})"));
+        }
+        array.mark_size(size)?;
+        let values: Result<Vec<Tensor>> = (0..rows).map(|i| row(&value, i)).collect();
+        array.write(ctx, (0..).zip(values?))?;
+        Ok(outputs![inputs.tensor(2)?])
     }))
 }
 

@@ -13,9 +13,9 @@ use tensor::{DType, Tensor};
 
 /// How long a change may wait until it survives a power cut; that the process is killed it survives at once.
 const GROUP: Duration = Duration::from_millis(100);
-/// A journal is written anew when it has this many bytes more than the values,
+/// A journal is written anew when it has this many bytes,
 const SLACK: u64 = 256 << 20;
-/// and this many times their size.
+/// and this many times the size of the values.
 const TIMES: u64 = 4;
 
 /// A keeper with a journal in a folder, and the thread that looks after it.
@@ -30,6 +30,7 @@ struct Shared {
     orphans: Mutex<Values>,
     variables: Mutex<BTreeMap<VariableKey, Weak<Variable>>>,
     failure: Mutex<Option<Error>>,
+    slack: u64,
     ended: Mutex<bool>,
     wake: Condvar,
 }
@@ -37,12 +38,18 @@ struct Shared {
 impl JournalKeeper {
     /// Opens the journal in a folder; what it holds waits for its variables.
     pub fn open(folder: &Path) -> Result<JournalKeeper> {
+        JournalKeeper::with_slack(folder, SLACK)
+    }
+
+    /// The same, with a journal that is not written anew before it has this many bytes.
+    pub fn with_slack(folder: &Path, slack: u64) -> Result<JournalKeeper> {
         let (journal, values) = Journal::open(folder)?;
         let shared = Arc::new(Shared {
             journal,
             orphans: Mutex::new(values),
             variables: Mutex::default(),
             failure: Mutex::default(),
+            slack,
             ended: Mutex::new(false),
             wake: Condvar::new(),
         });
@@ -64,7 +71,8 @@ impl Drop for JournalKeeper {
     fn drop(&mut self) {
         *self.shared.ended.lock() = true;
         self.shared.wake.notify_all();
-        if let Some(thread) = self.thread.take() {
+        // The thread may hold the last variable that knows of the keeper.
+        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id()) {
             // It reports what fails as a failure of the journal; there is nothing else to hear of.
             let _ = thread.join();
         }
@@ -94,7 +102,7 @@ impl Shared {
             self.wake.wait_for(&mut ended, GROUP);
             parking_lot::MutexGuard::unlocked(&mut ended, || {
                 self.check(self.journal.sync());
-                if self.journal.bytes() > SLACK.max(TIMES * self.size()) {
+                if self.journal.bytes() > self.slack.max(TIMES * self.size()) {
                     self.check(self.compact());
                 }
             });
@@ -121,9 +129,15 @@ impl Shared {
             self.journal.append(entry, &Change::Value(value))?;
         }
         for (key, variable) in self.live() {
-            variable.visit(|value| match value {
-                Some(value) if can_keep(value) => self.journal.append(&Shared::entry(&key), &Change::Value(value)),
-                _ => Ok(()),
+            variable.visit(|value| {
+                // Its container may have been forgotten since: nobody can say so before the value is written.
+                let known = self.variables.lock();
+                match value {
+                    Some(value) if can_keep(value) && known.contains_key(&key) => {
+                        self.journal.append(&Shared::entry(&key), &Change::Value(value))
+                    }
+                    _ => Ok(()),
+                }
             })?;
         }
         self.journal.drop_before(segment)

@@ -1,0 +1,109 @@
+//! A journal that is written anew while variables change.
+
+use crate::state::journal::JournalKeeper;
+use op::{Resources, Variable};
+use status::Code;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tensor::{DType, Shape, Tensor};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("flowgrid-keeper-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        Folder(folder)
+    }
+
+    /// How often a segment was begun.
+    fn segments(&self) -> u64 {
+        let files = std::fs::read_dir(&self.0).unwrap().flatten();
+        let number = |name: String| name.strip_suffix(".journal").and_then(|number| number.parse().ok());
+        files.filter_map(|file| number(file.file_name().to_string_lossy().into_owned())).max().unwrap_or(0)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A device whose variables are kept, and whose journal is written anew as soon as it can be. The former owner of the
+/// folder is gone, but its thread may have the lock a moment longer.
+fn device(folder: &Path) -> Resources {
+    let mut tries = 0;
+    loop {
+        match JournalKeeper::with_slack(folder, 0) {
+            Err(error) if error.code == Code::FailedPrecondition && tries < 1_000_000 => tries += 1,
+            keeper => {
+                let resources = Resources::new("localhost");
+                resources.keep_variables(Arc::new(keeper.unwrap())).unwrap();
+                return resources;
+            }
+        }
+        std::thread::yield_now();
+    }
+}
+
+const ROWS: usize = 40;
+
+fn variable(device: &Resources, name: &str) -> Arc<Variable> {
+    let dtype = DType::I64;
+    let made = device.get_or_create("", name, || Ok(Variable::new(name, dtype).of_shape(Shape::new(&[ROWS, 3]))));
+    let variable = made.unwrap();
+    device.adopt(false, "", name, &variable);
+    variable
+}
+
+/// Counts on in a row, or in all of them.
+fn count(variable: &Variable, row: Option<usize>) {
+    let Some(row) = row else { return variable.count(1) };
+    let change = |value: &mut Tensor| {
+        value.values_mut::<i64>()?[3 * row..3 * (row + 1)].iter_mut().for_each(|count| *count += 1);
+        Ok(vec![row])
+    };
+    variable.update_rows(change).unwrap();
+}
+
+#[test]
+fn a_journal_that_is_written_anew_under_updates_loses_nothing() {
+    let folder = Folder::new("live");
+    let names = ["a", "b", "c"];
+    let read = |device: &Resources| names.map(|name| variable(device, name).read().unwrap());
+    let mut last = {
+        let device = device(&folder.0);
+        let zeros = || Tensor::zeros_of(DType::I64, [ROWS, 3]).unwrap();
+        names.iter().for_each(|name| variable(&device, name).assign(zeros()));
+        read(&device)
+    };
+    for _ in 0..3 {
+        let device = device(&folder.0);
+        let found = read(&device);
+        names.iter().zip(last.iter().zip(&found)).for_each(|(name, (last, found))| {
+            assert_eq!(last.values::<i64>().unwrap(), found.values::<i64>().unwrap(), "{name}");
+        });
+        let (enough, goal) = (AtomicBool::new(false), folder.segments() + 3);
+        std::thread::scope(|scope| {
+            for (number, name) in names.iter().enumerate() {
+                let (variable, enough) = (variable(&device, name), &enough);
+                scope.spawn(move || {
+                    for step in 0.. {
+                        count(&variable, (step % 10 > number).then_some(step % ROWS));
+                        if enough.load(Ordering::Relaxed) {
+                            break;
+                        }
+                    }
+                });
+            }
+            while folder.segments() < goal {
+                std::thread::yield_now();
+            }
+            enough.store(true, Ordering::Relaxed);
+        });
+        assert!(device.keeping_failed().is_none());
+        last = read(&device);
+    }
+}
