@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 pub(crate) mod pieces;
 pub(crate) mod split;
+pub(crate) mod together;
 pub(crate) mod transfer;
 
 use bytes::Bytes;
