@@ -5,6 +5,7 @@ pub(crate) mod buffers;
 pub(crate) mod pieces;
 pub(crate) mod split;
 pub(crate) mod stats;
+pub(crate) mod together;
 pub(crate) mod transfer;
 
 use bytes::Bytes;

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::Element;
+use crate::uniform::Uniform;
 use bytes::Bytes;
 #[cfg(target_os = "linux")]
 use rustix::mm::{Advice, madvise};
@@ -20,6 +21,8 @@ use std::time::{Duration, Instant};
 const ALIGN: usize = 64;
 /// Values up to this size need no block of their own.
 const INLINE: usize = 16;
+/// From this size on it is worth a thought whether bytes that are all the same must be made at all.
+const UNIFORM_FROM: usize = 4 << 20;
 
 /// Shared bytes. Cloning shares them; writing copies them first unless this is the last owner.
 #[derive(Clone)]
@@ -38,6 +41,8 @@ enum Repr {
     },
     /// Bytes of a received message; never written.
     Foreign(Bytes),
+    /// One element over and over; made when somebody looks.
+    Uniform(Arc<Uniform>),
 }
 
 #[derive(Clone, Copy)]
@@ -54,6 +59,16 @@ impl Buffer {
     /// result the zeroing is worth a fifth of an elementwise kernel.
     pub fn scratch(len: usize) -> Option<Buffer> {
         Buffer::with(len, false)
+    }
+
+    /// `len` bytes that are `element` over and over. Many take no memory before somebody looks at them; none if the
+    /// machine has no room for them anyway, or if they are no whole number of elements of 1, 2, 4, 8 or 16 bytes.
+    pub fn uniform(element: &[u8], len: usize) -> Option<Buffer> {
+        let uniform = Uniform::new(element, len)?;
+        match len {
+            _ if len < UNIFORM_FROM => uniform.make(),
+            _ => has_room(len).then(|| Buffer(Repr::Uniform(Arc::new(uniform)))),
+        }
     }
 
     /// Gives memory of former tensors back to the system that has been kept for new ones for so long in vain. New
@@ -87,6 +102,7 @@ impl Buffer {
             Repr::Inline { len, .. } => *len as usize,
             Repr::Block { len, .. } => *len,
             Repr::Foreign(bytes) => bytes.len(),
+            Repr::Uniform(uniform) => uniform.len(),
         }
     }
 
@@ -101,6 +117,7 @@ impl Buffer {
             Repr::Inline { bytes, len } => &bytes.0[..*len as usize],
             Repr::Block { block, offset, len } => &block.bytes()[*offset..*offset + *len],
             Repr::Foreign(bytes) => bytes,
+            Repr::Uniform(uniform) => uniform.made().bytes(),
         }
     }
 
@@ -110,6 +127,15 @@ impl Buffer {
             Repr::Inline { .. } => Bytes::copy_from_slice(self.bytes()),
             Repr::Block { .. } => Bytes::from_owner(self.clone()),
             Repr::Foreign(bytes) => bytes.clone(),
+            Repr::Uniform(uniform) => uniform.made().to_bytes(),
+        }
+    }
+
+    /// The bytes in order, as things a message can hold. Those of one element over and over are not made for this.
+    pub fn to_pieces(&self) -> Vec<Bytes> {
+        match &self.0 {
+            Repr::Uniform(uniform) if uniform.if_made().is_none() => uniform.to_pieces(),
+            _ => vec![self.to_bytes()],
         }
     }
 
@@ -119,11 +145,18 @@ impl Buffer {
             Repr::Inline { .. } => true,
             Repr::Block { block, .. } => Arc::get_mut(block).is_some(),
             Repr::Foreign(_) => false,
+            Repr::Uniform(uniform) => Arc::get_mut(uniform).is_some(),
         }
     }
 
     /// The bytes, to be written: copied first if shared. None if there is no room for the copy.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        if let Repr::Uniform(uniform) = &mut self.0 {
+            *self = match Arc::get_mut(uniform) {
+                Some(own) => own.take()?,
+                None => uniform.make()?,
+            };
+        }
         if !self.is_unique() {
             let mut copy = Buffer::scratch(self.len())?;
             copy.bytes_mut()?.copy_from_slice(self.bytes());
@@ -134,7 +167,7 @@ impl Buffer {
             Repr::Block { block, offset, len } => {
                 Arc::get_mut(block).map(|block| &mut block.bytes_mut()[*offset..*offset + *len])
             }
-            Repr::Foreign(_) => None,
+            Repr::Foreign(_) | Repr::Uniform(_) => None,
         }
     }
 
@@ -146,9 +179,16 @@ impl Buffer {
                 Buffer(Repr::Block { block: block.clone(), offset: offset + start, len })
             }
             Repr::Foreign(bytes) if len > INLINE => Buffer(Repr::Foreign(bytes.slice(start..start + len))),
+            Repr::Uniform(uniform) if len > INLINE => match uniform.if_made() {
+                Some(made) => made.slice(start, len),
+                None => Buffer(Repr::Uniform(Arc::new(uniform.slice(start, len)))),
+            },
             _ => {
                 let mut small = Inline([0; INLINE]);
-                small.0[..len.min(INLINE)].copy_from_slice(&self.bytes()[start..start + len]);
+                match &self.0 {
+                    Repr::Uniform(uniform) => uniform.copy_to(start, &mut small.0[..len]),
+                    _ => small.0[..len].copy_from_slice(&self.bytes()[start..start + len]),
+                }
                 Buffer(Repr::Inline { bytes: small, len: len as u8 })
             }
         }

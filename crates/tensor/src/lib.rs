@@ -9,6 +9,7 @@ mod handle;
 mod partial_shape;
 mod shape;
 mod tensor;
+mod uniform;
 mod variant;
 pub mod wire;
 

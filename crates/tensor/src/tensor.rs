@@ -53,6 +53,20 @@ impl Tensor {
         Tensor::make(dtype, shape.into(), Buffer::scratch)
     }
 
+    /// Every element is the one of `value`, a tensor of plain elements that has exactly one. Large results take no
+    /// memory before somebody looks at them.
+    pub fn uniform(shape: impl Into<Shape>, value: &Tensor) -> Result<Tensor> {
+        let (dtype, shape) = (value.dtype, shape.into());
+        let Some(element) = value.buffer().filter(|_| value.elements() == 1) else {
+            return Err(internal!("{value:?} is not one plain element"));
+        };
+        let bytes = shape.checked_elements()?.checked_mul(dtype.size());
+        let buffer = bytes.and_then(|bytes| Buffer::uniform(element.bytes(), bytes));
+        let buffer =
+            buffer.ok_or_else(|| exhausted!("OOM when allocating tensor with shape{shape} and type {dtype}"))?;
+        Ok(Tensor { dtype, shape, data: Data::Plain(buffer) })
+    }
+
     fn make(dtype: DType, shape: Shape, allocate: fn(usize) -> Option<Buffer>) -> Result<Tensor> {
         let count = shape.checked_elements()?;
         let room = |size: usize| count.checked_mul(size).filter(|&bytes| bytes <= isize::MAX as usize - 4096);

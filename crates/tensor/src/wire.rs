@@ -144,6 +144,9 @@ fn pairs<T: Copy>(values: Vec<T>) -> Vec<(T, T)> {
 /// Fewer values than elements: the last repeats; none at all: zeros; more: the rest is ignored.
 fn typed<T: Element, V: Copy>(dtype: DType, shape: Shape, values: Vec<V>, convert: fn(V) -> T) -> Result<Tensor> {
     let Some(&last) = values.last() else { return Tensor::zeros_of(dtype, shape) };
+    if values.len() == 1 {
+        return Tensor::uniform(shape, &Tensor::scalar(convert(last)).retyped(dtype)?);
+    }
     let mut tensor = Tensor::scratch_of(dtype, shape)?;
     let elements = tensor.values_mut::<T>()?;
     let given = values.len().min(elements.len());

@@ -104,8 +104,10 @@ impl Steps {
     pub fn forget_partial(&self, session: &str) {
         let steps: Vec<(u64, Running)> = {
             let mut inner = self.inner.lock();
-            let is_over = |running: &Running| running.partial.as_ref().is_some_and(|partial| partial.session == session);
-            let over: Vec<u64> = inner.running.iter().filter(|(_, running)| is_over(running)).map(|(&id, _)| id).collect();
+            let is_over =
+                |running: &Running| running.partial.as_ref().is_some_and(|partial| partial.session == session);
+            let over: Vec<u64> =
+                inner.running.iter().filter(|(_, running)| is_over(running)).map(|(&id, _)| id).collect();
             over.into_iter().filter_map(|id| Some((id, inner.remove(id)?))).collect()
         };
         steps.into_iter().for_each(|(step_id, running)| running.end(step_id));

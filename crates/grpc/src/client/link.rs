@@ -4,6 +4,7 @@
 //! minutes. So the task is asked for its status instead, on the same connection, while anybody waits in silence.
 
 use crate::client::failure;
+use crate::client::together::Together;
 use crate::wire;
 use parking_lot::Mutex;
 use proto::tensorflow::worker_service_client::WorkerServiceClient;
@@ -47,6 +48,8 @@ pub(crate) struct Line {
     /// Held by the one who asks on behalf of all who wait.
     asking: tokio::sync::Mutex<()>,
     lost: OnceLock<String>,
+    /// Tensors that are asked for at the same moment.
+    pub together: Together,
 }
 
 impl Line {
@@ -143,6 +146,7 @@ impl Link {
             heard: Mutex::new(Instant::now()),
             asking: tokio::sync::Mutex::default(),
             lost: OnceLock::new(),
+            together: Together::default(),
         });
         Ok(line.insert(fresh).clone())
     }

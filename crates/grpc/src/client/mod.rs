@@ -7,5 +7,6 @@ mod failure;
 pub(crate) mod link;
 pub(crate) mod master;
 mod pieces;
+pub(crate) mod together;
 mod transfer;
 pub(crate) mod worker;

@@ -3,8 +3,9 @@
 
 use crate::client::bulk::check_end;
 use crate::client::link::{Line, Link};
-use crate::client::transfer::ask;
+use crate::client::transfer::{ask, request};
 use crate::client::worker::acknowledge;
+use crate::server::PATH;
 use crate::wire::pieces::{Content, FROM, Large, Start, start};
 use crate::wire::transfer::Incoming;
 use bytes::{Bytes, BytesMut};
@@ -25,7 +26,8 @@ const BUFFERS: usize = 4;
 /// Asks for a tensor and waits for its beginning.
 pub(crate) async fn open_tensor(link: Arc<Link>, id: i64, call: RecvTensor) -> Result<Arriving> {
     let line = link.line()?;
-    let (raw, body) = link.wait(&line, METHOD, ask(&line, id, call)).await?;
+    let question = request(id, call)?;
+    let (raw, body) = link.wait(&line, METHOD, ask(&line, PATH, question)).await?;
     let mut answer = Answer { link, line, body, id };
     let mut head = BytesMut::new();
     loop {

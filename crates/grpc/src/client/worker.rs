@@ -1,7 +1,7 @@
 //! Another task's WorkerService.
 
 use crate::client::link::{Line, Link};
-use crate::client::{pieces, transfer};
+use crate::client::{pieces, together};
 use crate::server::MAX_MESSAGE;
 use crate::wire::{self, stats};
 use cluster::{
@@ -100,7 +100,7 @@ impl WorkerClient for FarWorker {
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
         Box::pin(async move {
             let id = request_id();
-            let received = self.link.call("RecvTensor", |line| transfer::recv_tensor(line, id, request)).await?;
+            let received = self.link.call("RecvTensor", |line| together::recv_tensor(line, id, request)).await?;
             if received.require_ack {
                 acknowledge(&self.link, id).await;
             }

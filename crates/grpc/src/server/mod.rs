@@ -29,7 +29,7 @@ use tonic::transport::server::Router;
 use transfer::Transfers;
 
 pub(crate) use bulk::{RUN_CALLABLE, RUN_STEP};
-pub(crate) use transfer::{PATH, RAW};
+pub(crate) use transfer::{PATH, RAW, TAKES_SEVERAL, TOGETHER};
 
 /// Messages may be as large as TensorFlow's.
 pub(crate) const MAX_MESSAGE: usize = i32::MAX as usize;

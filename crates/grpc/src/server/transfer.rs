@@ -3,10 +3,11 @@
 use crate::server::SMALL_FRAME;
 use crate::server::before::{Answering, Bulk};
 use crate::server::recent::Recent;
+use crate::wire::together::{self, Kind};
 use crate::wire::{self, pieces, transfer};
 use bytes::Bytes;
 use cluster::{Arriving, WorkerClient};
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::{self, BoxStream, FuturesUnordered, StreamExt};
 use http_body::Frame;
 use http_body_util::{BodyExt, Limited, StreamBody};
 use status::{Result, invalid, unimplemented_op};
@@ -22,7 +23,11 @@ use tonic::body::Body;
 pub(crate) const PATH: &str = "/tensorflow.WorkerService/RecvTensor";
 /// In a request: the asking task understands raw content. In an answer: how many bytes of it follow.
 pub(crate) const RAW: &str = "flowgrid-raw-content";
-/// A request is a key and a few numbers.
+/// The same for several tensors at once, between tasks of ours,
+pub(crate) const TOGETHER: &str = "/tensorflow.WorkerService/RecvTensors";
+/// which an answer says that this task takes.
+pub(crate) const TAKES_SEVERAL: &str = "flowgrid-takes-several";
+/// A request is a key and a few numbers, or some hundreds of them.
 const MAX_REQUEST: usize = 1 << 20;
 
 /// The transfers of the worker service.
@@ -33,12 +38,15 @@ pub(crate) struct Transfers {
 }
 
 impl Bulk for Transfers {
-    const PATHS: &'static [&'static str] = &[PATH];
+    const PATHS: &'static [&'static str] = &[PATH, TOGETHER];
 
     fn answer(&self, request: http::Request<Body>) -> Answering {
         let Transfers { worker, recent } = self.clone();
         Box::pin(async move {
-            let answer = answer(&*worker, &recent, request).await;
+            let answer = match request.uri().path() {
+                TOGETHER => several(worker, &recent, request).await,
+                _ => answer(&*worker, &recent, request).await,
+            };
             Ok(answer.unwrap_or_else(|error| wire::status(error).into_http()))
         })
     }
@@ -50,29 +58,83 @@ async fn answer(
     request: http::Request<Body>,
 ) -> Result<http::Response<Body>> {
     let raw_allowed = request.headers().contains_key(RAW);
-    let body = Limited::new(request.into_body(), MAX_REQUEST).collect().await;
-    let body = body.map_err(|error| invalid!("The request of RecvTensor cannot be read: {error}"))?;
-    let request = wire::decode_recv_tensor(unframed(body.to_bytes())?)?;
-    recent.check(request.id, "RecvTensor (GrpcWorker)", || {
-        format!("step_id: {} rendezvous_key: \"{}\" request_id: {}", request.call.step_id, request.call.key, request.id)
-    })?;
-    let arriving = worker.open_tensor(request.call).await?;
-    let now = now_micros();
-    let (body, raw) = match arriving {
+    let request = unframed(collected(request).await?)?;
+    let (body, raw) = match opened(worker, recent, request).await? {
         Arriving::Whole(tensor, is_dead) => {
-            let outgoing = transfer::encode(&tensor, is_dead, now, raw_allowed)?;
+            let outgoing = transfer::encode(&tensor, is_dead, now_micros(), raw_allowed)?;
             (Pieces::body(outgoing.pieces), outgoing.raw)
         }
         Arriving::Pieces(stream) => {
-            let outgoing = pieces::encode(stream.dtype(), stream.shape(), now, raw_allowed)?;
+            let outgoing = pieces::encode(stream.dtype(), stream.shape(), now_micros(), raw_allowed)?;
             (streamed(outgoing.first, stream, outgoing.raw.is_some()), outgoing.raw)
         }
     };
     let mut answer = answered(body);
+    answer.headers_mut().insert(TAKES_SEVERAL, http::HeaderValue::from_static("1"));
     if let Some(bytes) = raw {
         answer.headers_mut().insert(RAW, http::HeaderValue::from(bytes as u64));
     }
     Ok(answer)
+}
+
+/// Answers several requests in one body, each as soon as its tensor is there.
+async fn several(
+    worker: Arc<dyn WorkerClient>,
+    recent: &Arc<Recent>,
+    request: http::Request<Body>,
+) -> Result<http::Response<Body>> {
+    let mut body = collected(request).await?;
+    let asked = FuturesUnordered::new();
+    while !body.is_empty() {
+        let message = split_message(&mut body)?;
+        let (place, worker, recent) = (asked.len(), worker.clone(), recent.clone());
+        asked.push(async move { (place, opened(&*worker, &recent, message).await) });
+    }
+    let chunks = asked.flat_map(|(place, arriving)| match arriving.and_then(|arriving| chunks(place, arriving)) {
+        Ok(chunks) => chunks,
+        Err(error) => stream::iter([vec![together::failed(place, &error)]]).boxed(),
+    });
+    let end = stream::once(async { Frame::trailers(trailers(None)) });
+    let frames = chunks.flat_map(stream::iter).map(Frame::data).chain(end);
+    Ok(answered(Body::new(StreamBody::new(frames.map(Ok::<_, Infallible>)))))
+}
+
+/// One answer among several, as it is read.
+fn chunks(place: usize, arriving: Arriving) -> Result<BoxStream<'static, Vec<Bytes>>> {
+    let content = match arriving {
+        Arriving::Whole(tensor, is_dead) => {
+            let outgoing = transfer::encode(&tensor, is_dead, now_micros(), true)?;
+            return Ok(stream::iter([together::whole(place, outgoing)]).boxed());
+        }
+        Arriving::Pieces(content) => content,
+    };
+    let outgoing = pieces::encode(content.dtype(), content.shape(), now_micros(), true)?;
+    let mut first: Vec<Bytes> = outgoing.raw.map(|size| together::raw(place, size)).into_iter().collect();
+    first.extend(together::chunk(place, Kind::More, vec![outgoing.first]));
+    let rest = contents(content, outgoing.raw.is_some()).map(move |piece| match piece {
+        Ok(Some(bytes)) => {
+            // The first piece of a chunk is copied: none.
+            let pieces = std::iter::once(Bytes::new()).chain(bytes.into_iter().flat_map(small));
+            together::chunk(place, Kind::More, pieces.collect())
+        }
+        Ok(None) => together::chunk(place, Kind::Last, Vec::new()),
+        Err(error) => vec![together::failed(place, &error)],
+    });
+    Ok(stream::iter([first]).chain(rest).boxed())
+}
+
+/// Waits for the tensor that a request asks for.
+async fn opened(worker: &dyn WorkerClient, recent: &Recent, request: Bytes) -> Result<Arriving> {
+    let request = wire::decode_recv_tensor(request)?;
+    recent.check(request.id, "RecvTensor (GrpcWorker)", || {
+        format!("step_id: {} rendezvous_key: \"{}\" request_id: {}", request.call.step_id, request.call.key, request.id)
+    })?;
+    worker.open_tensor(request.call).await
+}
+
+async fn collected(request: http::Request<Body>) -> Result<Bytes> {
+    let body = Limited::new(request.into_body(), MAX_REQUEST).collect().await;
+    Ok(body.map_err(|error| invalid!("The request of RecvTensor cannot be read: {error}"))?.to_bytes())
 }
 
 /// Microseconds since 1970, as answers tell when they were sent.
@@ -80,21 +142,31 @@ pub(crate) fn now_micros() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as i64)
 }
 
+/// The content of a tensor as it is read, raw content in messages of its own; none at its end, which an error is too.
+fn contents(
+    content: Box<dyn cluster::Stream>,
+    raw: bool,
+) -> impl futures_util::Stream<Item = Result<Option<Vec<Bytes>>>> {
+    stream::unfold(Some(content), move |content| async move {
+        let mut content = content?;
+        let piece = match content.next().await {
+            Ok(Some(bytes)) if raw => transfer::prefix(bytes.len()).map(|prefix| Some(vec![prefix.freeze(), bytes])),
+            Ok(Some(bytes)) => Ok(Some(vec![bytes])),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let goes_on = matches!(piece, Ok(Some(_)));
+        Some((piece, goes_on.then_some(content)))
+    })
+}
+
 /// A body whose content is read as it is sent, in small frames; raw content goes in messages of its own. An error ends
 /// it.
 fn streamed(first: Bytes, content: Box<dyn cluster::Stream>, raw: bool) -> Body {
-    let rest = stream::unfold(Some(content), move |content| async move {
-        let mut content = content?;
-        let piece = match content.next().await {
-            Ok(Some(bytes)) if raw => transfer::prefix(bytes.len()).map(|prefix| vec![prefix.freeze(), bytes]),
-            Ok(Some(bytes)) => Ok(vec![bytes]),
-            Ok(None) => return Some((vec![Frame::trailers(trailers(None))], None)),
-            Err(error) => Err(error),
-        };
-        Some(match piece {
-            Ok(piece) => (piece.into_iter().flat_map(small).map(Frame::data).collect(), Some(content)),
-            Err(error) => (vec![Frame::trailers(trailers(Some(error)))], None),
-        })
+    let rest = contents(content, raw).map(|piece| match piece {
+        Ok(Some(piece)) => piece.into_iter().flat_map(small).map(Frame::data).collect(),
+        Ok(None) => vec![Frame::trailers(trailers(None))],
+        Err(error) => vec![Frame::trailers(trailers(Some(error)))],
     });
     let frames = stream::iter([vec![Frame::data(first)]]).chain(rest).flat_map(stream::iter);
     Body::new(StreamBody::new(frames.map(Ok::<_, Infallible>)))
@@ -119,12 +191,28 @@ fn trailers(error: Option<status::Error>) -> http::HeaderMap {
 }
 
 /// The one message of a request, without its prefix.
-fn unframed(body: Bytes) -> Result<Bytes> {
+fn unframed(mut body: Bytes) -> Result<Bytes> {
+    let message = split_message(&mut body)?;
+    if body.is_empty() { Ok(message) } else { Err(not_messages(body.len())) }
+}
+
+/// Takes the first message off, without its prefix.
+fn split_message(body: &mut Bytes) -> Result<Bytes> {
     match body.first_chunk::<5>() {
         Some([1, ..]) => Err(unimplemented_op!("RecvTensor does not take compressed requests")),
-        Some(&[_, a, b, c, d]) if u32::from_be_bytes([a, b, c, d]) as usize == body.len() - 5 => Ok(body.slice(5..)),
-        _ => Err(invalid!("The request of RecvTensor is not one message: {} bytes", body.len())),
+        Some(&[_, a, b, c, d]) => {
+            let end = u32::from_be_bytes([a, b, c, d]) as usize + 5;
+            if end > body.len() {
+                return Err(not_messages(body.len()));
+            }
+            Ok(body.split_to(end).slice(5..))
+        }
+        None => Err(not_messages(body.len())),
     }
+}
+
+fn not_messages(len: usize) -> status::Error {
+    invalid!("The request of RecvTensor is not one message: {len} bytes are left")
 }
 
 /// A body that sends its pieces as they are, then says that all went well.

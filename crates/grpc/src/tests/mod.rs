@@ -8,5 +8,6 @@ mod pieces;
 mod recent;
 mod sockets;
 mod split;
+mod together;
 mod transfer;
 mod wires;

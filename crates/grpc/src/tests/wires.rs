@@ -11,6 +11,7 @@ use cluster::{
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use status::{Result, unimplemented_op};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
@@ -23,18 +24,23 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Answers RecvTensor when told to; knows nothing else but its status.
 pub struct Shelf {
     pub tensor: watch::Sender<Option<Result<(Tensor, bool)>>>,
+    /// What keys are answered with, if they are not answered with the one above.
+    pub by_key: watch::Sender<HashMap<String, Result<(Tensor, bool)>>>,
     devices: Vec<DeviceAttributes>,
 }
 
 impl Shelf {
     pub fn new() -> Arc<Shelf> {
-        Arc::new(Shelf { tensor: watch::channel(None).0, devices: Vec::new() })
+        Shelf::with(Vec::new())
     }
 
     /// With a device of this name.
     pub fn of_device(name: &str) -> Arc<Shelf> {
-        let device = DeviceAttributes { name: name.to_string(), ..DeviceAttributes::default() };
-        Arc::new(Shelf { tensor: watch::channel(None).0, devices: vec![device] })
+        Shelf::with(vec![DeviceAttributes { name: name.to_string(), ..DeviceAttributes::default() }])
+    }
+
+    fn with(devices: Vec<DeviceAttributes>) -> Arc<Shelf> {
+        Arc::new(Shelf { tensor: watch::channel(None).0, by_key: watch::channel(HashMap::new()).0, devices })
     }
 }
 
@@ -67,7 +73,16 @@ impl WorkerClient for Shelf {
     fn cleanup_all(&self, _: Vec<String>) -> Future<'_, ()> {
         no()
     }
-    fn recv_tensor(&self, _: RecvTensor) -> Future<'_, (Tensor, bool)> {
+    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
+        if !request.key.is_empty() {
+            let mut watch = self.by_key.subscribe();
+            return Box::pin(async move {
+                match watch.wait_for(|answers| answers.contains_key(&request.key)).await {
+                    Ok(answers) => answers[&request.key].clone(),
+                    Err(_) => no().await,
+                }
+            });
+        }
         let mut watch = self.tensor.subscribe();
         Box::pin(async move {
             match watch.wait_for(Option::is_some).await.map(|value| value.clone()) {

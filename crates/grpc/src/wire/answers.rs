@@ -94,15 +94,15 @@ struct Pieces {
 impl Pieces {
     fn add(&mut self, item: &impl Item) -> Result<()> {
         let tensor = item.tensor();
-        let shared = tensor.buffer().filter(|buffer| buffer.len() >= SHARE_FROM).map(Buffer::to_bytes);
-        let mut fields = match &shared {
+        let shared = tensor.buffer().filter(|buffer| buffer.len() >= SHARE_FROM);
+        let mut fields = match shared {
             None => encode_tensor(tensor)?.encode_to_vec(),
             Some(_) => {
                 let (dtype, tensor_shape) = (tensor.dtype().number(), Some(encode_shape(tensor.shape())));
                 pb::TensorProto { dtype, tensor_shape, ..pb::TensorProto::default() }.encode_to_vec()
             }
         };
-        let content = shared.as_ref().map_or(0, Bytes::len);
+        let content = shared.map_or(0, Buffer::len);
         if content > 0 {
             fields.push(CONTENT_TAG);
             encode_varint(content as u64, &mut fields);
@@ -122,7 +122,8 @@ impl Pieces {
         if let Some(content) = shared {
             let before = std::mem::take(&mut self.open);
             self.len += before.len() + content.len();
-            self.done.extend([before.into(), content]);
+            self.done.push(before.into());
+            self.done.extend(content.to_pieces());
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ pub(crate) fn encode_within(
 ) -> Result<Outgoing> {
     let mut answer = pb::RecvTensorResponse { is_dead, send_start_micros, ..Default::default() };
     let buffer = tensor.buffer().filter(|buffer| buffer.len() >= SHARE_FROM);
-    let Some(content) = buffer.map(Buffer::to_bytes) else {
+    let Some(content) = buffer else {
         answer.tensor = Some(encode_tensor(tensor)?);
         return Ok(Outgoing { pieces: vec![message(&answer.encode_to_vec())?], raw: None });
     };
@@ -61,7 +61,8 @@ pub(crate) fn encode_within(
     if head.len() + content.len() <= limit {
         let mut first = prefix(head.len() + content.len())?;
         first.put_slice(&head);
-        return Ok(Outgoing { pieces: vec![first.freeze(), content], raw: None });
+        let pieces = std::iter::once(first.freeze()).chain(content.to_pieces()).collect();
+        return Ok(Outgoing { pieces, raw: None });
     }
     let Some(chunk) = chunk else { return Err(too_large(content.len())) };
     answer.tensor = Some(skeleton);
@@ -103,12 +104,12 @@ pub(crate) fn message(bytes: &[u8]) -> Result<Bytes> {
     Ok(framed.freeze())
 }
 
-fn chunks(first: Bytes, mut content: Bytes, chunk: usize) -> Result<Vec<Bytes>> {
+fn chunks(first: Bytes, content: &Buffer, chunk: usize) -> Result<Vec<Bytes>> {
     let mut pieces = vec![first];
-    while !content.is_empty() {
-        let part = content.split_to(content.len().min(chunk));
+    for start in (0..content.len()).step_by(chunk) {
+        let part = content.slice(start, chunk.min(content.len() - start));
         pieces.push(prefix(part.len())?.freeze());
-        pieces.push(part);
+        pieces.extend(part.to_pieces());
     }
     Ok(pieces)
 }

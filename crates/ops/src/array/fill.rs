@@ -3,8 +3,6 @@
 use super::args::to_shape;
 use super::units::Unit;
 use graph::{Node, Output, Scope, ShapeQuery};
-use math::Pool;
-use math::parallel::split_mut;
 use op::shapes::{shape_from_input, unchanged};
 use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, unary};
 use status::{Result, invalid};
@@ -76,31 +74,26 @@ fn fill_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 }
 
 fn fill_kernel(_: &Setup<'_>) -> Result<Kernel> {
-    Ok(binary(|ctx, dims, value| {
+    Ok(binary(|_, dims, value| {
         if dims.shape().rank() > 1 {
             return Err(invalid!("dims must represent a vector, got shape {}", dims.shape()));
         }
         if !(value.shape().rank() == 0 || **value.shape() == [1]) {
             return Err(invalid!("value must represent a scalar, got shape {}", value.shape()));
         }
-        filled(ctx.pool(), to_shape(&dims)?, &value)
+        filled(to_shape(&dims)?, &value)
     })
     .heavy())
 }
 
 /// A tensor of this shape, every element of which is the one of `value`.
-pub(crate) fn filled(pool: &Pool, shape: Shape, value: &Tensor) -> Result<Tensor> {
-    let dtype = value.dtype();
-    if value.buffer().is_some_and(|buffer| buffer.bytes().iter().all(|&byte| byte == 0)) {
-        return Tensor::zeros_of(dtype, shape);
+pub(crate) fn filled(shape: Shape, value: &Tensor) -> Result<Tensor> {
+    if value.buffer().is_some() {
+        return Tensor::uniform(shape, value);
     }
-    let mut out = Tensor::scratch_of(dtype, shape)?;
-    for_units!(dtype, E => fill_units(pool, &E::of(value)?[0], E::of_mut(&mut out)?));
+    let mut out = Tensor::zeros_of(value.dtype(), shape)?;
+    for_units!(value.dtype(), E => E::of_mut(&mut out)?.fill(E::of(value)?[0].clone()));
     Ok(out)
-}
-
-fn fill_units<E: Unit>(pool: &Pool, value: &E, out: &mut [E]) {
-    split_mut(pool, 0.05 * size_of::<E>() as f32, out, |_, chunk| chunk.fill(value.clone()));
 }
 
 fn zeros_like_kernel(setup: &Setup<'_>) -> Result<Kernel> {
@@ -116,7 +109,7 @@ fn zeros_like_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 
 fn ones_like_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let one = one_of(setup.dtype("T")?).ok_or_else(|| setup.no_kernel())?;
-    Ok(unary(move |ctx, x| filled(ctx.pool(), x.shape().clone(), &one)))
+    Ok(unary(move |_, x| filled(x.shape().clone(), &one)))
 }
 
 /// The number one of a type.

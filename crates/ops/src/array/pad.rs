@@ -102,7 +102,7 @@ pub(super) fn padded(pool: &Pool, input: Tensor, paddings: &[[i64; 2]], value: &
     }
     let strides = shape.strides();
     let start = strides.iter().zip(paddings).map(|(stride, around)| stride * around[0] as usize).sum();
-    let mut out = filled(pool, shape, value)?;
+    let mut out = filled(shape, value)?;
     if input.elements() > 0 {
         Walk::new(0, start, axes(input.shape(), &input.shape().strides(), &strides)).copy(pool, &input, &mut out)?;
     }

@@ -3,4 +3,5 @@
 mod fuzz;
 mod partial_shape;
 mod recycled;
+mod uniform;
 mod wire;
