@@ -1,5 +1,6 @@
 //! The Rust half of `checkpoint_test.py`: writes and reads checkpoints, graphs and saved models as it is told.
 
+use flowgrid::ops::data_structures::{lookup_access::lookup_table_find, lookup_table::hash_table};
 use flowgrid::prelude::*;
 use flowgrid::train::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load, predict_signature};
 use flowgrid::train::saver::Saver;
@@ -15,6 +16,8 @@ fn main() -> Result<()> {
         ["train", target, folder] => train(target, folder),
         ["export-model", folder] => export_model(folder),
         ["call-model", folder] => call_model(folder),
+        ["export-words", folder, vocabulary] => export_words(folder, vocabulary),
+        ["call-words", folder, words @ ..] => call_words(folder, words),
         _ => Err(flowgrid::Error::new(flowgrid::Code::InvalidArgument, format!("cannot do {args:?}"))),
     }
 }
@@ -130,5 +133,47 @@ fn call_model(folder: &str) -> Result<()> {
     for (name, value) in answers {
         println!("{name} {:?}", value.values::<f32>()?);
     }
+    Ok(())
+}
+
+/// A model that needs a file, and has a variable in parts: words become numbers by a vocabulary, numbers become rows.
+fn export_words(folder: &str, vocabulary: &str) -> Result<()> {
+    let graph = Graph::new();
+    let root = graph.root();
+    let words = root.placeholder(DType::STRING, &[-1]);
+    let (file, table) = (root.constant(vocabulary), hash_table(&root, "words", DType::STRING, DType::I64));
+    // Words are lines, and mean the numbers of their lines.
+    let fill = root.op("InitializeTableFromTextFileV2").input(&table).input(&file);
+    let fill = fill.attr("key_index", -2).attr("value_index", -1).node();
+    let numbers = lookup_table_find(&table, &words, &root.constant(0i64));
+    let values: Vec<f32> = (0..10).map(|i| 100.0 + i as f32).collect();
+    let rows = Initializer::Value(Tensor::from_slice([5, 2], &values)?);
+    let rows = Variable::build(&root, "rows").initializer(rows).partitioned(0, 3);
+    let found = rows.value().gather(&numbers);
+    let init = global_variables_initializer(&graph);
+    let session = Session::local(&graph);
+    session.execute(&init, feeds! {})?;
+    let signature = predict_signature([("words", &words)], [("rows", &found)]);
+    let options = MetaGraphOptions {
+        signatures: BTreeMap::from([("serving_default".to_string(), signature)]),
+        assets: vec![(&file, vocabulary)],
+        main_op: Some(&fill),
+        ..MetaGraphOptions::default()
+    };
+    let mut builder = SavedModelBuilder::new(folder)?;
+    builder.add_meta_graph_and_variables(&session, &[SERVING], options)?;
+    builder.save()?;
+    Ok(())
+}
+
+fn call_words(folder: &str, words: &[&str]) -> Result<()> {
+    let graph = Graph::new();
+    let model = load(&graph, folder, &[SERVING])?;
+    let session = Session::local(&graph);
+    model.restore(&session)?;
+    let given = words.iter().map(|word| word.as_bytes().to_vec().into()).collect();
+    let words = Tensor::from_strings(Shape::new(&[words.len()]), given)?;
+    let answers = model.call(&session, "", &[("words", words)])?;
+    println!("{:?}", answers["rows"].values::<f32>()?);
     Ok(())
 }

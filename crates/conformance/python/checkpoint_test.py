@@ -3,6 +3,7 @@ machinery runs on our servers, also when one is lost."""
 import ast
 import contextlib
 import glob
+import itertools
 import os
 import shutil
 import subprocess
@@ -81,6 +82,12 @@ def variables(parts, zero=False):
     return [a, b, tf.convert_to_tensor(p), step], loss
 
 
+def on_two_devices():
+    """Places variables on two processors in turn, so that a sharded saver writes several files."""
+    numbers = itertools.count()
+    return lambda op: f"/cpu:{next(numbers) % 2}" if op.type in ("VarHandleOp", "VariableV2") else ""
+
+
 class CheckpointTest(unittest.TestCase):
 
     def setUp(self):
@@ -113,13 +120,14 @@ class CheckpointTest(unittest.TestCase):
         with serving.server(OURS) as ours, serving.server(THEIRS) as theirs:
             for version in (tf1.train.SaverDef.V2, tf1.train.SaverDef.V1):
                 for sharded in (False, True):
-                    if version == tf1.train.SaverDef.V1 and sharded:
-                        continue
-                    with tf.Graph().as_default(), tf1.Session() as session:
-                        variables(2)
+                    with tf.Graph().as_default(), tf1.Session(config=tf1.ConfigProto(device_count={"CPU": 2})) as session:
+                        with tf1.device(on_two_devices()):
+                            variables(2)
                         saver = tf1.train.Saver(sharded=sharded, write_version=version)
                         session.run(tf1.global_variables_initializer())
                         prefix = saver.save(session, os.path.join(self.folder, f"theirs-{version}-{sharded}"))
+                    if sharded:
+                        self.assertGreater(len(glob.glob(os.path.join(self.folder, f"theirs-{version}-True*-of-*"))), 1)
                     for target in ("", ours["worker"][0], theirs["worker"][0]):
                         with self.subTest(version=version, sharded=sharded, target=target):
                             self.check([ast.literal_eval(line) for line in peer("restore", prefix, target)])
@@ -187,6 +195,50 @@ class CheckpointTest(unittest.TestCase):
             builder.save()
         self.assertEqual(peer("call-model", folder), ["y [32.5, 64.5]"])
 
+    def export_words(self, folder, vocabulary):
+        """The model of `checkpoint_peer export-words`, by TensorFlow."""
+        with tf.Graph().as_default(), tf1.Session() as session:
+            words = tf1.placeholder(tf.string, [None])
+            table = tf.lookup.StaticHashTable(
+                tf.lookup.TextFileInitializer(vocabulary, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64,
+                                              tf.lookup.TextFileIndex.LINE_NUMBER), 0)
+            rows = tf1.get_variable("rows", P.shape, partitioner=tf1.fixed_size_partitioner(3), use_resource=True,
+                                    initializer=lambda shape, dtype=None, partition_info=None: tf.constant(
+                                        P[partition_info.var_offset[0]:][:shape[0]], dtype))
+            found = tf1.nn.embedding_lookup(rows, table.lookup(words), partition_strategy="div")
+            session.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
+            builder = tf1.saved_model.Builder(folder)
+            signature = tf1.saved_model.predict_signature_def({"words": words}, {"rows": found})
+            builder.add_meta_graph_and_variables(
+                session, ["serve"], {"serving_default": signature}, main_op=tf1.tables_initializer(),
+                assets_collection=tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS))
+            builder.save()
+
+    def call_words(self, folder, words):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            meta = tf1.saved_model.load(session, ["serve"], folder)
+            signature = meta.signature_def["serving_default"]
+            return session.run(signature.outputs["rows"].name, {signature.inputs["words"].name: words})
+
+    def test_saved_models_with_files_and_partitioned_variables_go_both_ways(self):
+        words = ["red", "no such word", "yellow", "green"]
+        for writer in (OURS, THEIRS):
+            with self.subTest(writer=writer):
+                vocabulary = os.path.join(self.folder, "colours.txt")
+                with open(vocabulary, "w") as file:
+                    file.write("unknown\nred\ngreen\nblue\nyellow\n")
+                written, folder = os.path.join(self.folder, "new"), os.path.join(self.folder, writer)
+                if writer == OURS:
+                    peer("export-words", written, vocabulary)
+                else:
+                    self.export_words(written, vocabulary)
+                # The model has the file with it, wherever it goes.
+                os.remove(vocabulary)
+                os.rename(written, folder)
+                self.assertEqual(os.listdir(os.path.join(folder, "assets")), ["colours.txt"])
+                np.testing.assert_array_equal(self.call_words(folder, words), P[[1, 0, 4, 2]])
+                [line] = peer("call-words", folder, *words)
+                self.assertEqual(ast.literal_eval(line), P[[1, 0, 4, 2]].ravel().tolist())
 
     def test_saved_models_go_both_ways_with_tensorflow_2(self):
         theirs, ours = os.path.join(self.folder, "theirs"), os.path.join(self.folder, "ours")

@@ -180,6 +180,14 @@ impl MetaGraph {
         systems.write(name, &self.to_bytes()?)
     }
 
+    /// The files it needs: its own list, or the collection in which TensorFlow 1 keeps them.
+    pub fn files(&self) -> Result<Vec<Asset>> {
+        match self.collections.get("saved_model_assets") {
+            Some(Collection::Any(values)) if self.assets.is_empty() => wire::decode_any_assets(values),
+            _ => Ok(self.assets.clone()),
+        }
+    }
+
     /// How many nodes and functions the graph has.
     pub fn sizes(&self) -> Result<(usize, usize)> {
         wire::graph_sizes(self.graph.clone())

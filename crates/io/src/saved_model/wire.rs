@@ -127,6 +127,13 @@ struct RawAsset {
     filename: String,
 }
 
+/// `google.protobuf.Any`, whose type is known from where it is.
+#[derive(Clone, PartialEq, Message)]
+struct RawAny {
+    #[prost(bytes = "bytes", tag = "2")]
+    value: Bytes,
+}
+
 /// `tensorflow.GraphDef` and its library, as far as counting goes.
 #[derive(Clone, PartialEq, Message)]
 struct RawGraph {
@@ -349,6 +356,15 @@ fn encode_info(info: &TensorInfo) -> RawTensorInfo {
 
 fn decode_asset(raw: RawAsset) -> Asset {
     Asset { tensor: decode_info(raw.tensor.unwrap_or_default()), filename: raw.filename }
+}
+
+/// The assets in a collection of Any messages.
+pub(super) fn decode_any_assets(values: &[Bytes]) -> Result<Vec<Asset>> {
+    let asset = |bytes: &Bytes| {
+        let any: RawAny = decode(bytes.clone(), "asset")?;
+        Ok(decode_asset(decode(any.value, "asset")?))
+    };
+    values.iter().map(asset).collect()
 }
 
 fn encode_asset(asset: &Asset) -> RawAsset {

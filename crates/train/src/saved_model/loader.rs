@@ -55,7 +55,7 @@ impl Loaded {
             saver.restore(session, &prefix)?;
         }
         match self.main_op() {
-            Some(op) => session.execute(op.as_str(), self.assets()),
+            Some(op) => session.execute(op.as_str(), self.assets()?),
             None => Ok(()),
         }
     }
@@ -72,7 +72,7 @@ impl Loaded {
         let known = || self.meta.signatures.keys().cloned().collect::<Vec<_>>().join(", ");
         let signature = self.meta.signatures.get(name);
         let signature = signature.ok_or_else(|| not_found!("No signature is called {name}; there are {}", known()))?;
-        let mut feeds = self.assets();
+        let mut feeds = self.assets()?;
         for (input, value) in inputs {
             let info = signature.inputs.get(*input);
             let info = info.ok_or_else(|| invalid!("Signature {name} has no input called {input}"))?;
@@ -101,13 +101,13 @@ impl Loaded {
     }
 
     /// The names of the files the model needs, as they are here.
-    fn assets(&self) -> Feeds {
+    fn assets(&self) -> Result<Feeds> {
         let folder = assets_folder(&self.folder);
         let with = |feeds: Feeds, asset: &io::saved_model::Asset| match &asset.tensor.tensor {
             TensorName::Dense(name) => feeds.with_name(name, io::fs::path::join(&folder, &asset.filename)),
             _ => feeds,
         };
-        self.meta.assets.iter().fold(Feeds::new(), with)
+        Ok(self.meta.files()?.iter().fold(Feeds::new(), with))
     }
 }
 
