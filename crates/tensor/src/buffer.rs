@@ -67,7 +67,7 @@ impl Buffer {
         let uniform = Uniform::new(element, len)?;
         match len {
             _ if len < UNIFORM_FROM => uniform.make(),
-            _ => has_room(len).then(|| Buffer(Repr::Uniform(Arc::new(uniform)))),
+            _ => uniform.promised(has_room).map(|uniform| Buffer(Repr::Uniform(Arc::new(uniform)))),
         }
     }
 

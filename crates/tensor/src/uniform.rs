@@ -6,6 +6,10 @@
 use crate::Buffer;
 use bytes::Bytes;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that nobody has made yet and somebody may want to see: memory that is as good as given away.
+static PROMISED: AtomicUsize = AtomicUsize::new(0);
 
 /// The longest element.
 const WIDEST: usize = 16;
@@ -18,6 +22,8 @@ pub(crate) struct Uniform {
     pattern: [u8; WIDEST],
     len: usize,
     made: OnceLock<Buffer>,
+    /// How many of `PROMISED` are for this one, until it is made.
+    promised: AtomicUsize,
 }
 
 impl Uniform {
@@ -27,8 +33,20 @@ impl Uniform {
         even.then(|| {
             let mut pattern = [0; WIDEST];
             pattern.chunks_exact_mut(element.len()).for_each(|place| place.copy_from_slice(element));
-            Uniform { pattern, len, made: OnceLock::new() }
+            Uniform { pattern, len, made: OnceLock::new(), promised: AtomicUsize::new(0) }
         })
+    }
+
+    /// Puts memory for the bytes aside, in thought; none if the machine has no room for them and what was promised before.
+    pub fn promised(self, has_room: fn(usize) -> bool) -> Option<Uniform> {
+        let before = PROMISED.fetch_add(self.len, Ordering::Relaxed);
+        self.promised.store(self.len, Ordering::Relaxed);
+        has_room(self.len.saturating_add(before)).then_some(self)
+    }
+
+    /// What was promised is made, or will not be.
+    fn settle(&self) {
+        PROMISED.fetch_sub(self.promised.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
 
     pub fn len(&self) -> usize {
@@ -38,9 +56,12 @@ impl Uniform {
     /// The bytes, made at the first look.
     ///
     /// # Panics
-    /// If there is no memory for them: there was when this was made.
+    /// If there is no memory for them: it was put aside when this was made, so somebody else must have taken it.
     pub fn made(&self) -> &Buffer {
-        self.made.get_or_init(|| self.make().expect("no memory is left for the values of a tensor"))
+        self.made.get_or_init(|| {
+            self.settle();
+            self.make().expect("no memory is left for the values of a tensor")
+        })
     }
 
     /// The bytes, if somebody has looked at them.
@@ -74,7 +95,7 @@ impl Uniform {
 
     /// Part of the bytes.
     pub fn slice(&self, start: usize, len: usize) -> Uniform {
-        Uniform { pattern: self.from(start), len, made: OnceLock::new() }
+        Uniform { pattern: self.from(start), len, made: OnceLock::new(), promised: AtomicUsize::new(0) }
     }
 
     /// The bytes in order, all of them shared but those of the first piece.
@@ -92,5 +113,11 @@ impl Uniform {
         let mut pattern = self.pattern;
         pattern.rotate_left(start % WIDEST);
         pattern
+    }
+}
+
+impl Drop for Uniform {
+    fn drop(&mut self) {
+        self.settle();
     }
 }

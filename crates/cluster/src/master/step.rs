@@ -10,6 +10,7 @@ use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use graph::GraphDef;
+use op::{Cancel, CancelToken};
 use plan::Signature;
 use status::{Code, Error, Result, internal};
 use std::sync::Arc;
@@ -91,8 +92,9 @@ impl MasterSession {
         let timeout = timeout.or(self.config.step_timeout);
         let (tell, told) = oneshot::channel::<Error>();
         let token = self.closing.register(move |error| drop(tell.send(error.clone())))?;
+        let _registered = Registered(&self.closing, token);
         let call = std::pin::pin!(call);
-        let result = match timeout {
+        match timeout {
             None => end(select(call, told).await),
             Some(time) => {
                 // The transport ends the call at the same time, as cancelled: who asked should hear why before that.
@@ -102,9 +104,7 @@ impl MasterSession {
                     Either::Right(_) => Err(Error::new(Code::DeadlineExceeded, "Timed out waiting for notification")),
                 }
             }
-        };
-        self.closing.deregister(token);
-        result
+        }
     }
 
     /// Runs a plan once.
@@ -197,6 +197,15 @@ impl MasterSession {
             _ => untold,
         };
         Ok(answer)
+    }
+}
+
+/// Somebody who wants to hear that the session closes, until he is dropped.
+struct Registered<'a>(&'a Cancel, CancelToken);
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.0.deregister(self.1);
     }
 }
 

@@ -27,7 +27,11 @@ pub(super) async fn call<M: Message + Default>(
 ) -> Result<Apart<M>, Status> {
     let mut request = post(path);
     if let Some(timeout) = timeout {
-        request = request.header("grpc-timeout", format!("{}m", timeout.as_millis().min(LONGEST_DEADLINE)));
+        let deadline = match timeout.as_millis() {
+            milliseconds if milliseconds <= LONGEST_DEADLINE => format!("{milliseconds}m"),
+            _ => format!("{}S", u128::from(timeout.as_secs()).min(LONGEST_DEADLINE)),
+        };
+        request = request.header("grpc-timeout", deadline);
     }
     let frames = stream::iter(message.into_iter().map(|piece| Ok::<_, Infallible>(Frame::data(piece))));
     let answer = send(line, request.body(Body::new(StreamBody::new(frames)))).await?;

@@ -19,7 +19,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
-use tonic::Status;
+use tonic::{Code, Status};
 
 /// As many go into one call.
 const MOST: usize = 256;
@@ -41,9 +41,9 @@ struct Asked {
 }
 
 impl Together {
-    /// The other task said that it takes several at once.
-    pub fn is_understood(&self) {
-        self.understood.store(true, Ordering::Relaxed);
+    /// Whether the other task said that it takes several at once.
+    pub fn is_understood(&self, understood: bool) {
+        self.understood.store(understood, Ordering::Relaxed);
     }
 }
 
@@ -100,7 +100,14 @@ async fn ask_together(line: Arc<Line>, asked: Vec<Asked>) {
         }
     }
     let mut reader = Reader::new(answers.len());
-    let result = receive(&line, request, &mut reader, &mut answers).await;
+    let result = receive(&line, request, &mut reader, &mut answers).await.map_err(|status| match status.code() {
+        // Another program answers at this address now; it was told nothing of this step either.
+        Code::Unimplemented => {
+            line.together.is_understood(false);
+            Status::unavailable(status.message())
+        }
+        _ => status,
+    });
     let missing = || Err(Status::internal("the other task sent no answer to RecvTensor"));
     for answer in answers.into_iter().flatten() {
         let _ = answer.send(result.clone().and_then(|()| missing()));
@@ -122,7 +129,10 @@ async fn receive(
         }
     };
     loop {
-        let frame = {
+        // After the last answer nobody waits, and the end of the call is on its way.
+        let frame = if answers.iter().all(Option::is_none) {
+            body.frame().await
+        } else {
             let nobody_waits = join_all(answers.iter_mut().flatten().map(oneshot::Sender::closed));
             match select(pin!(body.frame()), nobody_waits).await {
                 Either::Left((frame, _)) => frame,

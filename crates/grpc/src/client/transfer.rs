@@ -30,8 +30,8 @@ pub(super) fn request(id: i64, call: RecvTensor) -> status::Result<Bytes> {
 /// Sends a request; gives the body of the answer, and the bytes of raw content in it if there are any.
 pub(super) async fn ask(line: &Line, path: &'static str, request: Bytes) -> Result<(Option<usize>, Body), Status> {
     let answer = bulk::send(line, bulk::post(path).header(RAW, "1").body(Body::new(Full::new(request)))).await?;
-    if answer.headers().contains_key(TAKES_SEVERAL) {
-        line.together.is_understood();
+    if path == PATH {
+        line.together.is_understood(answer.headers().contains_key(TAKES_SEVERAL));
     }
     let raw = answer.headers().get(RAW).and_then(|bytes| bytes.to_str().ok()?.parse().ok());
     Ok((raw, answer.into_body()))

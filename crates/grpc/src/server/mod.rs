@@ -8,6 +8,7 @@ pub(crate) mod recent;
 mod transfer;
 mod worker;
 
+use crate::client::link::LEAST_PATIENCE;
 use before::Before;
 use bulk::Steps;
 use cluster::{Master, WorkerClient};
@@ -53,8 +54,9 @@ pub(crate) const FRAME: u32 = 480 << 10;
 pub(crate) const SMALL_FRAME: u32 = 60 << 10;
 /// A caller from which nothing came for as long as a task may be silent is asked whether it is there, and has this many
 /// times as long to answer before its calls are ended. Its transport answers, not its program, which may be busy; but
-/// clients of TensorFlow 1.x look at an idle connection every five seconds only.
+/// clients of TensorFlow 1.x look at an idle connection every five seconds only: so it is never less than twice that.
 const CALLER_GRACE: u32 = 2;
+const LEAST_GRACE: Duration = Duration::from_secs(10);
 
 /// Memory of former tensors that no step took for so long goes back to the system,
 const UNUSED: Duration = Duration::from_secs(10);
@@ -127,6 +129,7 @@ async fn tidy() {
 /// A server of a worker's calls alone.
 pub(crate) fn worker_service(client: Arc<dyn WorkerClient>, patience: Duration) -> Router {
     let recent = Arc::new(Recent::default());
+    let patience = patience.max(LEAST_PATIENCE);
     let inner = WorkerServiceServer::new(worker::Service { client: client.clone(), recent: recent.clone() })
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
@@ -136,6 +139,6 @@ pub(crate) fn worker_service(client: Arc<dyn WorkerClient>, patience: Duration) 
         .initial_connection_window_size(WINDOW)
         .max_frame_size(FRAME)
         .http2_keepalive_interval(Some(patience))
-        .http2_keepalive_timeout(Some(patience * CALLER_GRACE))
+        .http2_keepalive_timeout(Some((patience * CALLER_GRACE).max(LEAST_GRACE)))
         .add_service(Before { bulk: Transfers { worker: client, recent }, inner })
 }

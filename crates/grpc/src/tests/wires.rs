@@ -77,10 +77,8 @@ impl WorkerClient for Shelf {
         if !request.key.is_empty() {
             let mut watch = self.by_key.subscribe();
             return Box::pin(async move {
-                match watch.wait_for(|answers| answers.contains_key(&request.key)).await {
-                    Ok(answers) => answers[&request.key].clone(),
-                    Err(_) => no().await,
-                }
+                let found = watch.wait_for(|answers| answers.contains_key(&request.key)).await;
+                found.map_or_else(|_| Err(unimplemented_op!("a shelf")), |answers| answers[&request.key].clone())
             });
         }
         let mut watch = self.tensor.subscribe();

@@ -92,6 +92,19 @@ fn more_than_the_machine_has() {
 }
 
 #[test]
+fn memory_is_promised_once() {
+    let all = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = all.lines().find_map(|line| line.strip_prefix("MemAvailable:")).expect("memory is counted here");
+    let kilobytes: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    let third = Tensor::scalar(1.0f32);
+    let make = || Tensor::uniform([kilobytes / 3, 256], &third);
+    let kept = [make().unwrap(), make().unwrap()];
+    assert!([make(), make()].iter().any(Result::is_err), "four thirds of all memory");
+    drop(kept);
+    assert!(make().is_ok());
+}
+
+#[test]
 fn constants_of_one_value_are_not_made_when_read() {
     use crate::wire::{decode_tensor, encode_shape};
     let message = proto::tensorflow::TensorProto {
