@@ -22,8 +22,12 @@ pub trait Keeper: Send + Sync {
     /// A variable exists from now on. If it was kept and has no value, it gets the one that was kept.
     fn adopt(&self, key: &VariableKey, variable: &Arc<Variable>);
 
-    /// A variable has another value, or none; if `rows` are given, only those are different.
-    fn note(&self, key: &VariableKey, value: Option<&Tensor>, rows: Option<&[usize]>);
+    /// A variable has another value, or none; if `rows` are given, only those are different. Of one that was lost or
+    /// forgotten before, nothing is kept, even if another variable has its key.
+    fn note(&self, key: &VariableKey, variable: &Variable, value: Option<&Tensor>, rows: Option<&[usize]>);
+
+    /// A variable is no longer to be found; whoever still has it may change it, which is not kept.
+    fn lose(&self, key: &VariableKey, variable: &Variable);
 
     /// All variables of a container are gone.
     fn forget(&self, container: &str);

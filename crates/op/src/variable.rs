@@ -172,7 +172,7 @@ impl Variable {
     pub(crate) fn lose(&self) {
         if let Some((key, keeper)) = self.kept.get() {
             let _locked = self.value.lock();
-            keeper.note(key, None, None);
+            keeper.lose(key, self);
         }
     }
 
@@ -238,8 +238,8 @@ impl Drop for Locked<'_> {
         let Some((key, keeper)) = self.variable.kept.get() else { return };
         match &self.change {
             Change::None => {}
-            Change::Rows(rows) => keeper.note(key, self.value.as_ref(), Some(rows)),
-            Change::All => keeper.note(key, self.value.as_ref(), None),
+            Change::Rows(rows) => keeper.note(key, self.variable, self.value.as_ref(), Some(rows)),
+            Change::All => keeper.note(key, self.variable, self.value.as_ref(), None),
         }
     }
 }

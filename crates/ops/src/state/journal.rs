@@ -24,16 +24,20 @@ pub struct JournalKeeper {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Who holds several locks took the one of `orphans` first, then that of a variable's value, then that of `variables`.
 struct Shared {
     journal: Journal,
     /// Values that wait for their variable.
     orphans: Mutex<Values>,
-    variables: Mutex<BTreeMap<VariableKey, Weak<Variable>>>,
+    /// Those whose changes are kept. While it is locked, none is lost or forgotten.
+    variables: Mutex<Known>,
     failure: Mutex<Option<Error>>,
     slack: u64,
     ended: Mutex<bool>,
     wake: Condvar,
 }
+
+type Known = BTreeMap<VariableKey, Weak<Variable>>;
 
 impl JournalKeeper {
     /// Opens the journal in a folder; what it holds waits for its variables.
@@ -117,9 +121,12 @@ impl Shared {
         variables.iter().filter_map(|(key, variable)| Some((key.clone(), variable.upgrade()?))).collect()
     }
 
+    /// How many bytes there would be if the journal was written anew.
     fn size(&self) -> u64 {
-        let live = self.live();
-        live.iter().map(|(_, variable)| variable.visit(|value| value.map_or(0, Tensor::byte_size)) as u64).sum()
+        let orphans: usize = self.orphans.lock().values().map(Tensor::byte_size).sum();
+        let bytes = |variable: &Variable| variable.visit(|value| value.map_or(0, Tensor::byte_size));
+        let live: usize = self.live().iter().map(|(_, variable)| bytes(variable)).sum();
+        (orphans + live) as u64
     }
 
     /// Writes every value to a new segment, each while nobody can change it, and drops the older ones.
@@ -133,7 +140,7 @@ impl Shared {
                 // Its container may have been forgotten since: nobody can say so before the value is written.
                 let known = self.variables.lock();
                 match value {
-                    Some(value) if can_keep(value) && known.contains_key(&key) => {
+                    Some(value) if can_keep(value) && means(&known, &key, &variable) => {
                         self.journal.append(&Shared::entry(&key), &Change::Value(value))
                     }
                     _ => Ok(()),
@@ -144,6 +151,11 @@ impl Shared {
     }
 }
 
+/// Whether a key stands for this variable: not after it was lost or forgotten, even if another one has the key.
+fn means(known: &Known, key: &VariableKey, variable: &Variable) -> bool {
+    known.get(key).is_some_and(|known| std::ptr::eq(known.as_ptr(), variable))
+}
+
 /// Handles and variants mean something to this process alone.
 fn can_keep(value: &Tensor) -> bool {
     value.buffer().is_some() || value.dtype() == DType::STRING
@@ -151,34 +163,56 @@ fn can_keep(value: &Tensor) -> bool {
 
 impl Keeper for JournalKeeper {
     fn adopt(&self, key: &VariableKey, variable: &Arc<Variable>) {
-        self.shared.variables.lock().insert(key.clone(), Arc::downgrade(variable));
+        // Locked to the end: who writes the journal anew finds the value here or in the variable.
         let mut orphans = self.shared.orphans.lock();
-        let entry = Shared::entry(key);
         // A variable of another type or shape is another variable that happens to have the name.
         let fits = |value: &Tensor| {
             value.dtype() == variable.dtype() && (!key.reference || value.shape() == variable.made_for())
         };
-        match orphans.remove(&entry) {
-            Some(value) if fits(&value) => variable.recall(value),
-            Some(_) => self.shared.append(key, &Change::Gone),
-            None => {}
+        let orphan = orphans.remove(&Shared::entry(key));
+        if orphan.as_ref().is_some_and(|value| !fits(value)) {
+            self.shared.append(key, &Change::Gone);
+        }
+        variable.visit(|value| {
+            let mut known = self.shared.variables.lock();
+            known.insert(key.clone(), Arc::downgrade(variable));
+            // Whoever found the variable before it was known here may have changed it.
+            if let Some(value) = value.filter(|value| can_keep(value)) {
+                self.shared.append(key, &Change::Value(value));
+            }
+        });
+        if let Some(value) = orphan.filter(fits) {
+            variable.recall(value);
         }
     }
 
-    fn note(&self, key: &VariableKey, value: Option<&Tensor>, rows: Option<&[usize]>) {
+    fn note(&self, key: &VariableKey, variable: &Variable, value: Option<&Tensor>, rows: Option<&[usize]>) {
         let change = match (value, rows) {
             (Some(value), _) if !can_keep(value) => return,
             (Some(value), Some(rows)) => Change::Rows(value, rows),
             (Some(value), None) => Change::Value(value),
             (None, _) => Change::Gone,
         };
-        self.shared.append(key, &change);
+        // Rows after the end of their variable would be rows of nothing: nobody can end it before they are written.
+        let known = self.shared.variables.lock();
+        if means(&known, key, variable) {
+            self.shared.append(key, &change);
+        }
+    }
+
+    fn lose(&self, key: &VariableKey, variable: &Variable) {
+        let mut known = self.shared.variables.lock();
+        if means(&known, key, variable) {
+            known.remove(key);
+            self.shared.append(key, &Change::Gone);
+        }
     }
 
     fn forget(&self, container: &str) {
-        self.shared.variables.lock().retain(|key, _| key.container != container);
         self.shared.orphans.lock().retain(|entry, _| entry.container != container);
         let key = VariableKey { reference: false, container: container.to_string(), name: String::new() };
+        let mut known = self.shared.variables.lock();
+        known.retain(|key, _| key.container != container);
         self.shared.append(&key, &Change::Forgotten);
     }
 

@@ -1,4 +1,4 @@
-//! A journal that is written anew while variables change.
+//! A journal that is written anew while variables change, and of variables that change after their end.
 
 use crate::state::journal::JournalKeeper;
 use op::{Resources, Variable};
@@ -58,6 +58,10 @@ fn variable(device: &Resources, name: &str) -> Arc<Variable> {
     variable
 }
 
+fn zeros() -> Tensor {
+    Tensor::zeros_of(DType::I64, [ROWS, 3]).unwrap()
+}
+
 /// Counts on in a row, or in all of them.
 fn count(variable: &Variable, row: Option<usize>) {
     let Some(row) = row else { return variable.count(1) };
@@ -75,7 +79,6 @@ fn a_journal_that_is_written_anew_under_updates_loses_nothing() {
     let read = |device: &Resources| names.map(|name| variable(device, name).read().unwrap());
     let mut last = {
         let device = device(&folder.0);
-        let zeros = || Tensor::zeros_of(DType::I64, [ROWS, 3]).unwrap();
         names.iter().for_each(|name| variable(&device, name).assign(zeros()));
         read(&device)
     };
@@ -105,5 +108,29 @@ fn a_journal_that_is_written_anew_under_updates_loses_nothing() {
         });
         assert!(device.keeping_failed().is_none());
         last = read(&device);
+    }
+}
+
+#[test]
+fn rows_that_change_after_the_end_of_their_variable_are_not_kept() {
+    let ends: [fn(&Resources); 2] = [|device| device.clear(""), |device| assert!(device.remove::<Variable>("", "a"))];
+    for number in 0..4 {
+        let (end, again) = (ends[number / 2], number % 2 == 1);
+        let folder = Folder::new(&format!("late-{number}"));
+        {
+            let device = device(&folder.0);
+            let late = variable(&device, "a");
+            late.assign(zeros());
+            end(&device);
+            // Another variable may have its name by now.
+            if again {
+                variable(&device, "a").assign(zeros());
+            }
+            count(&late, Some(3));
+            assert!(device.keeping_failed().is_none());
+        }
+        let found = device(&folder.0).get::<Variable>("", "a");
+        let found = found.map(|variable| variable.read().unwrap().values::<i64>().unwrap().to_vec());
+        assert_eq!(found, again.then(|| vec![0; 3 * ROWS]));
     }
 }

@@ -158,7 +158,11 @@ impl CheckpointSaver {
     /// Waits for a checkpoint that is being written; says whether a listener wants to stop.
     fn join(&mut self) -> Result<bool> {
         let Some(saving) = self.saving.take() else { return Ok(false) };
-        saving.join().unwrap_or_else(|_| Err(internal!("The thread that saves panicked")))
+        let saved = saving.join().unwrap_or_else(|_| Err(internal!("The thread that saves panicked")));
+        if saved.is_err() {
+            self.timer.reset(); // no step has its checkpoint, also not the one at which this began
+        }
+        saved
     }
 
     /// What became of a checkpoint that is written by now.
@@ -167,6 +171,18 @@ impl CheckpointSaver {
             context.request_stop();
         }
         Ok(())
+    }
+
+    /// The last checkpoint, unless this step has one, and all that comes after it.
+    fn finish(&mut self, session: &Session, counter: &Output) -> Result<()> {
+        let step = read_step(session, counter)?;
+        if self.timer.last_step() != Some(step) {
+            self.writer.before_save(session, step)?;
+            self.writer.save(session, counter, |_| ())?;
+        }
+        self.session = None;
+        self.writer.listeners.lock().iter_mut().try_for_each(|listener| listener.end(session, step))?;
+        self.writer.events.as_ref().map_or(Ok(()), |events| events.flush())
     }
 }
 
@@ -260,15 +276,15 @@ impl SessionRunHook for CheckpointSaver {
 
     fn end(&mut self, session: &Session) -> Result<()> {
         let Some(counter) = self.counter.clone() else { return Ok(()) };
-        self.join()?;
-        let step = read_step(session, &counter)?;
-        if self.timer.last_step() != Some(step) {
-            self.writer.before_save(session, step)?;
-            self.writer.save(session, &counter, |_| ())?;
+        let earlier = self.join();
+        let finished = self.finish(session, &counter);
+        earlier.and(finished)
+    }
+
+    fn abandoned(&mut self) {
+        if let Err(error) = self.join() {
+            tracing::warn!("The last checkpoint was not written: {error}");
         }
-        self.session = None;
-        self.writer.listeners.lock().iter_mut().try_for_each(|listener| listener.end(session, step))?;
-        self.writer.events.as_ref().map_or(Ok(()), |events| events.flush())
     }
 }
 

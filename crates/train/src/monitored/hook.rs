@@ -12,7 +12,7 @@ use tensor::Tensor;
 /// Something that watches the steps of a session. Every part has a default that does nothing.
 ///
 /// `begin` is called once; then, for every session that is made, `after_create_session`; around every step
-/// `before_run` and `after_run`; and `end` once, unless there was an error.
+/// `before_run` and `after_run`; and `end` once, unless there was an error, after which `abandoned` is called.
 pub trait SessionRunHook: Send {
     /// Before the session is made: the last time nodes can be added.
     fn begin(&mut self, graph: &Graph) -> Result<()> {
@@ -44,6 +44,10 @@ pub trait SessionRunHook: Send {
         let _ = session;
         Ok(())
     }
+
+    /// After an error, before the session is closed: the last moment for what is still under way in it. Whoever runs
+    /// the steps has the error. Not called when a session is lost, which has nothing more to give.
+    fn abandoned(&mut self) {}
 }
 
 /// A hook of which its owner keeps a handle, to look at it afterwards.
@@ -66,6 +70,10 @@ impl<H: SessionRunHook> SessionRunHook for Arc<Mutex<H>> {
 
     fn end(&mut self, session: &Session) -> Result<()> {
         self.lock().end(session)
+    }
+
+    fn abandoned(&mut self) {
+        self.lock().abandoned();
     }
 }
 

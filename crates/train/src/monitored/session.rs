@@ -16,7 +16,7 @@ use tensor::Tensor;
 /// A session with hooks around every step. If a task is lost (`Aborted`, `Unavailable`), the session is made again,
 /// its variables are restored, and the step is run again; all other errors are the caller's.
 ///
-/// `close` lets the hooks end; dropping it without closing is what happens after an error, and they do not.
+/// `close` lets the hooks end; dropping it without closing is what happens after an error, and they are abandoned.
 pub struct MonitoredSession {
     creator: Box<dyn SessionCreator>,
     hooks: Vec<Box<dyn SessionRunHook>>,
@@ -167,7 +167,7 @@ impl MonitoredSession {
     }
 
     /// Lets the hooks end, stops the threads, and ends the session. The error of a thread is an error of the session,
-    /// after which the hooks do not end.
+    /// after which the hooks do not end but are abandoned.
     pub fn close(mut self) -> Result<()> {
         let Some((session, coordinator)) = self.session.take() else { return Ok(()) };
         let ended = match coordinator.requested_error().filter(|error| !is_lost(error)) {
@@ -177,6 +177,9 @@ impl MonitoredSession {
         // A task that is gone by now is not missed: what matters was done.
         let unless_lost = |error: Error| if is_lost(&error) { Ok(()) } else { Err(error) };
         let joined = end_threads(&coordinator, self.patience.grace).or_else(unless_lost);
+        if ended.is_err() {
+            self.abandon_hooks();
+        }
         ended.and(joined).and(session.close().or_else(unless_lost))
     }
 
@@ -188,6 +191,19 @@ impl MonitoredSession {
     fn lose(&mut self, error: &Error) {
         tracing::info!("A task was lost; the session is made again. {error}");
         self.abandon();
+    }
+
+    /// Ends all for good, after an error: hooks may finish what they have under way.
+    fn give_up(&mut self) {
+        if let Some((_, coordinator)) = &self.session {
+            coordinator.request_stop();
+            self.abandon_hooks();
+        }
+        self.abandon();
+    }
+
+    fn abandon_hooks(&mut self) {
+        self.hooks.iter_mut().for_each(|hook| hook.abandoned());
     }
 
     /// Ends session and threads without asking how.
@@ -217,8 +233,10 @@ impl MonitoredSession {
         let coordinator = Coordinator::new();
         self.session = Some((session.clone(), coordinator.clone()));
         let begun = self.begin_session(&session, &coordinator, again);
-        if begun.is_err() {
-            self.abandon();
+        match &begun {
+            Ok(()) => {}
+            Err(error) if self.is_recoverable(error) => self.abandon(),
+            Err(_) => self.give_up(),
         }
         begun
     }
@@ -265,7 +283,7 @@ impl MonitoredSession {
 
 impl Drop for MonitoredSession {
     fn drop(&mut self) {
-        self.abandon();
+        self.give_up();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::graph;
 use crate::hooks::{CheckpointSaver, CheckpointSaverListener, Every};
+use crate::monitored::{SessionContext, SessionRunHook};
 use crate::saver::Progress;
 use crate::{MonitoredSession, MonitoredTrainingSession, Saver, Scaffold, create_global_step_in, latest_checkpoint_on};
 use graph::{Graph, Node};
@@ -27,12 +28,24 @@ enum Gate {
     Closed,
     Open,
     Broken,
+    /// Broken for one of those that wait, then open.
+    BrokenOnce,
 }
 
 impl Held {
     fn set(&self, gate: Gate) {
         *self.gate.lock() = gate;
         self.changed.notify_all();
+    }
+}
+
+/// Breaks the gate when it goes: a session that is dropped because a test fails would wait for its checkpoint for ever.
+/// Made after the session, it goes first.
+struct Release(Arc<Held>);
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        self.0.set(Gate::Broken);
     }
 }
 
@@ -46,10 +59,18 @@ impl FileSystem for Held {
         while path.contains(".data-") && *gate == Gate::Closed {
             self.changed.wait(&mut gate);
         }
-        match *gate {
-            Gate::Broken => Err(status::internal!("the disk is full")),
-            _ => self.files.create(path),
+        let broken = match *gate {
+            Gate::Closed | Gate::Open => false,
+            Gate::Broken => true,
+            Gate::BrokenOnce => path.contains(".data-"),
+        };
+        if !broken {
+            return self.files.create(path);
         }
+        if *gate == Gate::BrokenOnce {
+            *gate = Gate::Open;
+        }
+        Err(status::internal!("the disk is full"))
     }
 
     fn append(&self, path: &str) -> Result<Box<dyn WritableFile>> {
@@ -125,6 +146,7 @@ fn steps_go_on_while_a_checkpoint_is_written() {
         let devices = if on_cluster { ["/job:ps/task:0", "/job:ps/task:1"] } else { ["", ""] };
         let (graph, next) = counting(Kind::Resource, devices);
         let mut session = begin(&graph, &systems, &master);
+        let _release = Release(gate.clone());
         for _ in 0..5 {
             session.run::<()>(&next, feeds! {}).unwrap();
         }
@@ -155,6 +177,55 @@ fn a_checkpoint_that_was_not_written_is_an_error_of_the_next_step_or_the_end() {
         };
         assert!(error.message.contains("the disk is full"), "{error}");
     }
+}
+
+#[test]
+fn the_last_checkpoint_is_written_if_one_before_was_not() {
+    for steps in [0i64, 3] {
+        let (gate, systems) = held();
+        let (graph, next) = counting(Kind::Resource, ["", ""]);
+        let mut session = begin(&graph, &systems, "");
+        let _release = Release(gate.clone());
+        for _ in 0..steps {
+            session.run::<()>(&next, feeds! {}).unwrap();
+        }
+        gate.set(Gate::BrokenOnce);
+        let error = session.close().unwrap_err();
+        assert!(error.message.contains("the disk is full"), "{error}");
+        assert_eq!(checkpoints(&systems), [format!("held://run/model.ckpt-{steps}")]);
+        assert_eq!(read(&systems, steps), (steps, vec![steps as f32; 2]));
+    }
+}
+
+/// Opens the gate when the threads of the session are asked to stop.
+struct Opening(Arc<Held>);
+
+impl SessionRunHook for Opening {
+    fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
+        let gate = self.0.clone();
+        context.coordinator().spawn("opening", move |coordinator| {
+            coordinator.wait_for_stop(None);
+            gate.set(Gate::Open);
+            Ok(())
+        })
+    }
+}
+
+#[test]
+fn a_checkpoint_under_way_is_written_when_a_step_fails() {
+    let (gate, systems) = held();
+    let (graph, _) = counting(Kind::Resource, ["", ""]);
+    let root = graph.root();
+    let bad = root.op("CheckNumerics").input(&root.constant(f32::NAN)).attr("message", "here").output();
+    let config = SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() };
+    let session = MonitoredTrainingSession::new(&graph).config(config).checkpoint_dir("held://run");
+    let mut session = session.hook(Opening(gate.clone())).start().unwrap();
+    let _release = Release(gate.clone());
+    session.run::<f32>(&bad, feeds! {}).unwrap_err();
+    assert_eq!(checkpoints(&systems), Vec::<String>::new());
+    drop(session);
+    assert_eq!(checkpoints(&systems), ["held://run/model.ckpt-0"]);
+    assert_eq!(read(&systems, 0), (0, vec![0.0, 0.0]));
 }
 
 #[test]
