@@ -205,8 +205,8 @@ impl Queue {
         });
     }
 
-    /// A session that took tokens was lost, or came back. When all have ended their job is over, and what is left of its
-    /// tokens is not for the next one.
+    /// A session that took tokens was lost, or came back. When all have ended their job is over, and what is left of
+    /// its tokens is not for the next one.
     fn changed(&self, member: &Member) {
         let held = if member.policy() == SyncPolicy::Shrink { member.lost_token() } else { None };
         let settled = {
@@ -295,8 +295,8 @@ impl State {
             served
         });
         let moved = !served.is_empty();
-        let steps = served.iter().filter_map(|(take, _)| take.taken.last()).filter_map(queue_tokens::step_of);
-        self.last_token = steps.last().or(self.last_token);
+        let taken = served.iter().rev().filter_map(|(take, _)| take.taken.last());
+        self.last_token = taken.filter_map(queue_tokens::step_of).next().or(self.last_token);
         let done = served.into_iter().zip(results);
         settled.extend(done.map(|((take, waiter), result)| Settled::Take(waiter, result.map(|()| take))));
         moved

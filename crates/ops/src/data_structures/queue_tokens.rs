@@ -13,8 +13,8 @@ pub(crate) fn is_token_queue(spec: &Spec) -> bool {
     spec.name == NAME && spec.order == Order::Fifo && matches!(spec.types[..], [DType::I64 | DType::I32])
 }
 
-/// Forgets tokens of other steps than the last that was put in: who got one would only compute a gradient that comes too
-/// late. Steps of a job grow, but the next job may begin anew.
+/// Forgets tokens of other steps than the last that was put in: who got one would only compute a gradient that comes
+/// too late. Steps of a job grow, but the next job may begin anew.
 pub(crate) fn forget_old(items: &mut Items) {
     let newest = items.iter().filter_map(step_of).last();
     if newest.is_some() {
