@@ -290,7 +290,7 @@ class Trace:
         """Checks the whole file; gives the arrows between tasks, {(from, to)}."""
         for event in self.of("X"):
             test.assertIn(event["pid"], self.tasks)
-            test.assertRegex(self.rows[event["pid"], event["tid"]], r"^CPU:\d+( \(\d+\))?$")
+            test.assertRegex(self.rows[event["pid"], event["tid"]], r"^CPU:\d+( receives)?( \(\d+\))?$")
             test.assertGreaterEqual(event["ts"], 0)
             test.assertGreaterEqual(event["dur"], 0)
         begins, ends = ({event["id"]: event for event in self.of(phase)} for phase in "sf")

@@ -92,8 +92,12 @@ pub(crate) fn filled(shape: Shape, value: &Tensor) -> Result<Tensor> {
         return Tensor::uniform(shape, value);
     }
     let mut out = Tensor::zeros_of(value.dtype(), shape)?;
-    for_units!(value.dtype(), E => E::of_mut(&mut out)?.fill(E::of(value)?[0].clone()));
+    for_units!(value.dtype(), E => fill_units(&E::of(value)?[0], E::of_mut(&mut out)?));
     Ok(out)
+}
+
+fn fill_units<E: Unit>(value: &E, out: &mut [E]) {
+    out.fill(value.clone());
 }
 
 fn zeros_like_kernel(setup: &Setup<'_>) -> Result<Kernel> {

@@ -106,7 +106,7 @@ impl Shared {
             self.wake.wait_for(&mut ended, GROUP);
             parking_lot::MutexGuard::unlocked(&mut ended, || {
                 self.check(self.journal.sync());
-                if self.journal.bytes() > self.slack.max(TIMES * self.size()) {
+                if self.size().is_some_and(|size| self.journal.bytes() > self.slack.max(TIMES * size)) {
                     self.check(self.compact());
                 }
             });
@@ -115,18 +115,19 @@ impl Shared {
         self.check(self.journal.sync());
     }
 
-    fn live(&self) -> Vec<(VariableKey, Arc<Variable>)> {
-        let mut variables = self.variables.lock();
-        variables.retain(|_, variable| variable.strong_count() > 0);
-        variables.iter().filter_map(|(key, variable)| Some((key.clone(), variable.upgrade()?))).collect()
+    /// All variables; none if one is gone without having been lost or forgotten: then their device is on its way out, and
+    /// the journal alone has the value.
+    fn live(&self) -> Option<Vec<(VariableKey, Arc<Variable>)>> {
+        let variables = self.variables.lock();
+        variables.iter().map(|(key, variable)| Some((key.clone(), variable.upgrade()?))).collect()
     }
 
-    /// How many bytes there would be if the journal was written anew.
-    fn size(&self) -> u64 {
+    /// How many bytes there would be if the journal was written anew; none if it must not be.
+    fn size(&self) -> Option<u64> {
         let orphans: usize = self.orphans.lock().values().map(Tensor::byte_size).sum();
         let bytes = |variable: &Variable| variable.visit(|value| value.map_or(0, Tensor::byte_size));
-        let live: usize = self.live().iter().map(|(_, variable)| bytes(variable)).sum();
-        (orphans + live) as u64
+        let live: usize = self.live()?.iter().map(|(_, variable)| bytes(variable)).sum();
+        Some((orphans + live) as u64)
     }
 
     /// Writes every value to a new segment, each while nobody can change it, and drops the older ones.
@@ -135,7 +136,9 @@ impl Shared {
         for (entry, value) in &*self.orphans.lock() {
             self.journal.append(entry, &Change::Value(value))?;
         }
-        for (key, variable) in self.live() {
+        // The older segments stay if somebody is gone.
+        let Some(live) = self.live() else { return Ok(()) };
+        for (key, variable) in live {
             variable.visit(|value| {
                 // Its container may have been forgotten since: nobody can say so before the value is written.
                 let known = self.variables.lock();
