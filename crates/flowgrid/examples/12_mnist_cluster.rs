@@ -19,7 +19,7 @@ fn mixed(number: u32) -> u32 {
 fn digits(batch: u32) -> (Tensor, Vec<i32>) {
     let labels: Vec<u32> = (0..BATCH).map(|i| mixed(batch * BATCH + i) % 10).collect();
     let pixel = |i: u32, at: u32| {
-        let ink = if mixed(labels[i as usize] * PIXELS + at) % 5 == 0 { 0.6 } else { 0.0 };
+        let ink = if mixed(labels[i as usize] * PIXELS + at).is_multiple_of(5) { 0.6 } else { 0.0 };
         ink + 0.4 * (mixed((batch * BATCH + i) * PIXELS + at + 9999) % 256) as f32 / 255.0
     };
     let pixels: Vec<f32> = (0..BATCH * PIXELS).map(|i| pixel(i / PIXELS, i % PIXELS)).collect();
