@@ -59,11 +59,11 @@ pub fn soak() -> Result<()> {
         "crowd_test",
         "journal_test",
         "crash_while_saving_test",
-        "large_tensor_test",
+        "large_tensor_soak",
     ]);
     clients.env("FLOWGRID_BIN", target().join("release/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
     clients.env("FAULT_ROUNDS", "50").env("CROWD_STEPS", "1000");
-    clients.env("JOURNAL_KILLS", "20").env("SAVE_KILLS", "50").env("LARGE_TENSORS", "1");
+    clients.env("JOURNAL_KILLS", "20").env("SAVE_KILLS", "50");
     crate::run(&mut clients)?;
     let mut large = Command::new(&interpreter);
     large.current_dir(root().join("crates/conformance/python")).arg("speed/large_variables.py");

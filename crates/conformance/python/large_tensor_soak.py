@@ -1,8 +1,7 @@
 """A tensor that is larger than any message of TensorFlow's goes from one of our tasks to another.
 
-It takes 8 GB of memory, so it is only run when LARGE_TENSORS is set, as `cargo xtask soak` does.
+It takes 8 GB of memory, so only `cargo xtask soak` runs it.
 """
-import os
 import unittest
 
 import tensorflow as tf
@@ -15,7 +14,6 @@ tf1.disable_eager_execution()
 ELEMENTS = 550_000_000  # of four bytes: 2.2 GB, where a message ends at 2.147
 
 
-@unittest.skipUnless(os.environ.get("LARGE_TENSORS"), "takes 8 GB of memory")
 class LargeTensorTest(unittest.TestCase):
 
     def test_2_2_gb_arrive_unchanged(self):
