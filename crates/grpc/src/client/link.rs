@@ -45,6 +45,8 @@ pub(crate) struct Link {
 pub(crate) struct Line {
     pub channel: Channel,
     heard: Mutex<Instant>,
+    /// When it was last asked for a sign of life for the first time.
+    asked: Mutex<Instant>,
     /// Held by the one who asks on behalf of all who wait.
     asking: tokio::sync::Mutex<()>,
     lost: OnceLock<String>,
@@ -58,8 +60,20 @@ impl Line {
         *self.heard.lock() = Instant::now();
     }
 
-    fn silence(&self) -> Duration {
-        self.heard.lock().elapsed()
+    /// How long it has given none to somebody who waits since `begin`: silence before that means nothing.
+    fn silence(&self, begin: Instant) -> Duration {
+        begin.max(*self.heard.lock()).elapsed()
+    }
+
+    /// Since when the task owes a sign of life to somebody who waits since `begin`: since now, unless another who asked has
+    /// gone away without it.
+    fn asked(&self, begin: Instant) -> Instant {
+        let heard = *self.heard.lock();
+        let mut asked = self.asked.lock();
+        if *asked < begin.max(heard) {
+            *asked = Instant::now();
+        }
+        *asked
     }
 }
 
@@ -89,7 +103,7 @@ impl Link {
         loop {
             let line = self.line()?;
             let left = limit.saturating_sub(begin.elapsed());
-            let why = match ask(&line, self.patience.min(left.max(LEAST_PATIENCE))).await {
+            let why = match ask(&line, Instant::now(), self.patience.min(left.max(LEAST_PATIENCE))).await {
                 Ok(task) => {
                     if let Some(task) = task {
                         let _ = self.task.set(task); // unless it is known
@@ -126,13 +140,11 @@ impl Link {
     where
         F: Future<Output = std::result::Result<T, Status>>,
     {
-        let answer = tokio::select! {
+        tokio::select! {
             biased;
-            answer = answer => answer.map_err(|status| self.error(status, method)),
+            answer = answer => answer.inspect(|_| line.hear()).map_err(|status| self.error(line, status, method)),
             why = self.watch(line) => Err(self.silent(&why, method)),
-        };
-        line.hear();
-        answer
+        }
     }
 
     /// The connection, made if there is none.
@@ -144,6 +156,7 @@ impl Link {
         let fresh = Arc::new(Line {
             channel: (self.dial)()?,
             heard: Mutex::new(Instant::now()),
+            asked: Mutex::new(Instant::now()),
             asking: tokio::sync::Mutex::default(),
             lost: OnceLock::new(),
             together: Together::default(),
@@ -154,17 +167,17 @@ impl Link {
     /// Ends when the task is taken for dead; gives the reason.
     async fn watch(&self, line: &Arc<Line>) -> String {
         let (quiet, answer) = (self.patience * 2 / 5, self.patience * 3 / 5);
-        line.hear(); // a call begins: silence before it means nothing
+        let begin = Instant::now();
         loop {
-            tokio::time::sleep(quiet.saturating_sub(line.silence()).max(quiet / 8)).await;
+            tokio::time::sleep(quiet.saturating_sub(line.silence(begin)).max(quiet / 8)).await;
             let _turn = line.asking.lock().await;
             if let Some(why) = line.lost.get() {
                 return why.clone();
             }
-            if line.silence() < quiet {
+            if line.silence(begin) < quiet {
                 continue;
             }
-            if let Err(why) = ask(line, answer).await {
+            if let Err(why) = ask(line, begin, answer).await {
                 self.give_up(line, &why);
                 return why;
             }
@@ -180,10 +193,13 @@ impl Link {
         }
     }
 
-    fn error(&self, status: Status, method: &str) -> Error {
+    fn error(&self, line: &Line, status: Status, method: &str) -> Error {
         match failure::of_transport(&status) {
             Some(why) => self.silent(&why, method),
-            None => wire::error(status),
+            None => {
+                line.hear(); // an error of its own is an answer
+                wire::error(status)
+            }
         }
     }
 
@@ -202,14 +218,14 @@ impl Link {
     }
 }
 
-/// Asks for a sign of life; gives the task's name, if the answer tells it. Data of other calls on the same connection is a
-/// sign as well.
-async fn ask(line: &Line, patience: Duration) -> std::result::Result<Option<String>, String> {
+/// Asks for a sign of life on behalf of somebody who waits since `begin`; gives the task's name, if the answer tells it.
+/// Data of other calls on the same connection is a sign as well.
+async fn ask(line: &Line, begin: Instant, patience: Duration) -> std::result::Result<Option<String>, String> {
     let mut client = WorkerServiceClient::new(line.channel.clone());
     let mut answer = std::pin::pin!(client.get_status(wire::get_status()));
-    let asked = Instant::now();
+    let asked = line.asked(begin);
     let task = loop {
-        match tokio::time::timeout(patience.saturating_sub(line.silence().min(asked.elapsed())), &mut answer).await {
+        match tokio::time::timeout(patience.saturating_sub(line.silence(asked)), &mut answer).await {
             Ok(Err(status)) => {
                 if let Some(why) = failure::of_transport(&status) {
                     return Err(why);
@@ -217,8 +233,8 @@ async fn ask(line: &Line, patience: Duration) -> std::result::Result<Option<Stri
                 break None;
             }
             Ok(Ok(answer)) => break wire::answering_task(answer.into_inner()),
-            Err(_) if line.silence() < patience.min(asked.elapsed()) => continue,
-            Err(_) => return Err(format!("no sign of life for {} ms", line.silence().as_millis())),
+            Err(_) if line.silence(asked) < patience => continue,
+            Err(_) => return Err(format!("no sign of life for {} ms", line.silence(begin).as_millis())),
         }
     };
     line.hear();

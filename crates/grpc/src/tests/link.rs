@@ -76,6 +76,21 @@ async fn a_cable_that_is_cut_during_a_wait_is_noticed_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_fails_is_no_sign_of_life_for_another() {
+    let far = Arc::new(client(&socket(End::Lost)));
+    let first = tokio::spawn({
+        let far = far.clone();
+        async move { far.get_status().await }
+    });
+    tokio::time::sleep(PATIENCE / 5).await;
+    let start = Instant::now();
+    let error = far.recv_tensor(RecvTensor::default()).await.expect_err("nobody is there");
+    assert_eq!(error.code, Code::Unavailable, "{error}");
+    assert!(start.elapsed() <= PATIENCE + Duration::from_millis(10), "{:?}", start.elapsed());
+    assert!(first.await.expect("no panic").is_err());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_caller_behind_a_cut_cable_is_gone_soon_and_one_that_waits_is_not() {
     let (shelf, other) = (Shelf::new(), Shelf::new());
     let (cut, whole) = (socket(server(shelf.clone())), socket(server(other.clone())));

@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use status::{Result, unimplemented_op};
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
@@ -99,6 +100,8 @@ pub enum End {
     Silent(Vec<DuplexStream>),
     /// Nowhere.
     Refused,
+    /// Behind a network that is cut: after a while the attempt is given up.
+    Lost,
 }
 
 /// What becomes of the connections there are.
@@ -138,7 +141,12 @@ fn dial(socket: &Arc<Socket>) -> Dial {
         let socket = socket.clone();
         let connect = move |_: Uri| {
             let end = socket.connect();
-            async move { end.map(TokioIo::new) }
+            async move {
+                if end.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
+                    tokio::time::sleep(PATIENCE).await;
+                }
+                end.map(TokioIo::new)
+            }
         };
         let connector = Connector(connect);
         let endpoint = Endpoint::from_static("http://10.0.0.2:2222");
@@ -164,7 +172,8 @@ impl Socket {
         match &mut *self.end.lock() {
             End::Server(server) => drop(server.send(Ok(far))),
             End::Silent(kept) => kept.push(far),
-            End::Refused => return Err(std::io::ErrorKind::ConnectionRefused.into()),
+            End::Refused => return Err(ErrorKind::ConnectionRefused.into()),
+            End::Lost => return Err(ErrorKind::TimedOut.into()),
         }
         let mut cable = self.cable.subscribe();
         tokio::spawn(async move {
