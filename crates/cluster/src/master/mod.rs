@@ -8,13 +8,14 @@ mod plans;
 mod session;
 mod step;
 
-use crate::api::{DeviceAttributes, aside};
+use crate::api::{DeviceAttributes, aside, from_task};
 use crate::{SessionConfig, Worker, ids};
+use futures_util::future::join_all;
 use graph::GraphDef;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use session::MasterSession;
-use status::{Result, aborted};
+use status::{Error, Result, aborted, cancelled, unavailable};
 use std::sync::Arc;
 use tensor::Tensor;
 
@@ -101,7 +102,7 @@ impl Master {
         let found = self.sessions.lock().remove(session);
         let found =
             found.ok_or_else(|| aborted!("Session {session} is not found. Possibly, this master has restarted."))?;
-        found.close().await;
+        found.close(closed()).await;
         Ok(())
     }
 
@@ -114,34 +115,38 @@ impl Master {
         Ok(self.session(session)?.attributes.clone())
     }
 
-    /// Ends all sessions and forgets containers on all tasks.
+    /// Ends all sessions and forgets containers on all tasks: on all that can be reached, if some cannot.
     pub async fn reset(&self, containers: Vec<String>) -> Result<()> {
-        let sessions: Vec<_> = self.sessions.lock().drain().map(|(_, session)| session).collect();
-        for session in sessions {
-            session.close().await;
-        }
+        self.close_all(closed()).await;
         let cluster = self.worker.cluster();
-        let mut calls = Vec::new();
-        for task in cluster.tasks().filter(|task| task != self.worker.task()) {
-            calls.push((self.worker.link(&cluster, &task)?, task));
-        }
         self.worker.clear_containers(&containers);
-        for (link, task) in calls {
-            let cleaned = link.cleanup_all(containers.clone()).await;
-            cleaned.map_err(|error| crate::api::from_task(error, &task.to_string()))?;
-        }
-        Ok(())
+        let others = cluster.tasks().filter(|task| task != self.worker.task());
+        let calls = others.map(|task| {
+            let (link, containers) = (self.worker.link(&cluster, &task), containers.clone());
+            async move {
+                let cleaned = async { link?.cleanup_all(containers).await }.await;
+                cleaned.map_err(|error| from_task(error, &task.to_string()))
+            }
+        });
+        join_all(calls).await.into_iter().collect()
     }
 
-    /// Ends all sessions: the server is going away.
+    /// Ends all sessions: the server is going away. Their clients may find it, or another in its place, later.
     pub async fn shut_down(&self) {
+        self.close_all(unavailable!("Task {} was told to stop, and ends its steps", self.worker.task())).await;
+    }
+
+    async fn close_all(&self, why: Error) {
         let sessions: Vec<_> = self.sessions.lock().drain().map(|(_, session)| session).collect();
-        for session in sessions {
-            session.close().await;
-        }
+        join_all(sessions.iter().map(|session| session.close(why.clone()))).await;
     }
 
     fn session(&self, handle: &str) -> Result<Arc<MasterSession>> {
         self.sessions.lock().get(handle).cloned().ok_or_else(|| aborted!("Session {handle} is not found."))
     }
+}
+
+/// The error of steps whose session is closed by its client.
+fn closed() -> Error {
+    cancelled!("Step was cancelled by an explicit call to `Session::Close()`.")
 }

@@ -11,7 +11,7 @@ use graph::{DeviceSpec, FlatGraph, GraphDef};
 use op::Cancel;
 use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use plan::{Device, LowerOptions, Placement};
-use status::{Result, aborted, cancelled, invalid};
+use status::{Error, Result, aborted, invalid};
 use std::sync::Arc;
 
 pub(crate) struct MasterSession {
@@ -120,9 +120,9 @@ impl MasterSession {
         Ok(state.version)
     }
 
-    /// Cancels running steps and tells the workers that the session is over.
-    pub async fn close(&self) {
-        self.closing.cancel(cancelled!("Step was cancelled by an explicit call to `Session::Close()`."));
+    /// Ends running steps with this error and tells the workers that the session is over.
+    pub async fn close(&self, why: Error) {
+        self.closing.cancel(why);
         self.end_partial_runs();
         let calls = self.targets.iter().map(|(_, client)| client.delete_session(self.handle.clone()));
         for ((task, _), answer) in self.targets.iter().zip(join_all(calls).await) {

@@ -6,6 +6,7 @@ mod config;
 mod net;
 mod partial;
 mod plans;
+mod spec;
 mod toy;
 
 use crate::{Logging, Master, RunOptions, RunStep, SessionConfig, TaskCounts, TransferStats};
@@ -208,21 +209,54 @@ fn a_task_that_restarted_aborts_old_sessions_and_serves_new_ones() {
     assert_eq!(fresh.fetch("c"), Ok(5));
 }
 
-#[test]
-fn a_session_that_is_closed_ends_its_steps_and_leaves_no_call_behind() {
-    let (net, client) = three();
+/// The error of a step that waits while something is done, after which no call of it is left.
+fn ended_by(net: &Net, client: &Client, what: impl Future<Output = ()>) -> Error {
     let error = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| client.fails("m"));
         while net.calls() < 2 {
             std::thread::yield_now();
         }
-        net.run(client.master.close_session(&client.session)).expect("closed");
+        net.run(what);
         waiting.join().expect("no panic")
     });
-    assert_eq!(error.code, Code::Cancelled);
     while net.calls() > 0 {
         std::thread::yield_now(); // the receiving side drops its call when its step ends
     }
+    error
+}
+
+#[test]
+fn a_session_that_is_closed_ends_its_steps_and_leaves_no_call_behind() {
+    let (net, client) = three();
+    let close = async { client.master.close_session(&client.session).await.expect("closed") };
+    assert_eq!(ended_by(&net, &client, close).code, Code::Cancelled);
+}
+
+/// Monitored sessions go on after an error of this code, and end with others.
+#[test]
+fn a_master_that_is_told_to_stop_is_unavailable_to_its_clients() {
+    let (net, client) = three();
+    let error = ended_by(&net, &client, client.master.shut_down());
+    assert_eq!(error.code, Code::Unavailable, "{error}");
+    assert!(error.message.contains("Task /job:worker/replica:0/task:0 was told to stop"), "{error}");
+    assert_eq!(client.fails("near").code, Code::Aborted, "and its sessions are gone");
+}
+
+#[test]
+fn a_reset_reaches_the_tasks_that_are_there() {
+    let (net, client) = three();
+    let made = |name: &str| {
+        let resources = net.worker(name).resources().next().expect("a device").clone();
+        resources.create("", "thing", Arc::new(7i32)).expect("made");
+        resources
+    };
+    let (first, last) = (made("worker:1"), made("ps:0"));
+    net.cut("worker:0", "ps:0");
+    let error = net.run(client.master.reset(Vec::new())).expect_err("a task is missing");
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.starts_with("From /job:ps/replica:0/task:0:"), "{error}");
+    let is_there = |resources: &op::Resources| resources.get::<i32>("", "thing").is_some();
+    assert_eq!((is_there(&first), is_there(&last)), (false, true));
 }
 
 #[test]
