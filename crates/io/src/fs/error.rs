@@ -4,7 +4,7 @@ use status::{Code, Error};
 use std::io;
 
 /// The error of a file that could not be opened, read or written.
-pub(super) fn failed(path: &str, error: &io::Error) -> Error {
+pub(crate) fn failed(path: &str, error: &io::Error) -> Error {
     let text = error.to_string();
     // Rust adds the number to the system's sentence.
     let sentence = text.split(" (os error ").next().unwrap_or(&text);

@@ -15,7 +15,7 @@ pub use registry::FileSystems;
 pub(crate) use registry::Pending;
 pub use stream::FileStream;
 
-pub(crate) use error::data_loss;
+pub(crate) use error::{data_loss, failed};
 pub(crate) use stream::{FileSink, carried, carrying};
 
 use status::{Code, Error, Result, failed_precondition, not_found};

@@ -14,7 +14,7 @@ use crate::fs::data_loss;
 use parking_lot::Mutex;
 use record::Reading;
 pub use record::{Change, Entry};
-use status::{Result, failed_precondition, unavailable};
+use status::{Code, Error, Result, failed_precondition};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -33,6 +33,8 @@ struct State {
     segment: u64,
     bytes: u64,
     synced: bool,
+    /// Why a change could not be written: then none that follow it may be.
+    broken: Option<Error>,
 }
 
 /// Values by what they belong to.
@@ -68,7 +70,7 @@ impl Journal {
         }
         let segment = last.unwrap_or(0) + 1;
         let file = begin(folder, segment)?;
-        let state = Mutex::new(State { file, segment, bytes: 0, synced: true });
+        let state = Mutex::new(State { file, segment, bytes: 0, synced: true, broken: None });
         Ok((Journal { folder: folder.to_path_buf(), _lock: lock, state }, found.values))
     }
 
@@ -76,8 +78,15 @@ impl Journal {
     pub fn append(&self, entry: &Entry, change: &Change<'_>) -> Result<()> {
         let record = record::encode(entry, change)?;
         let mut state = self.state.lock();
-        let written = record.pieces().try_for_each(|piece| state.file.write_all(piece));
-        written.map_err(|error| failed(&path(&self.folder, state.segment), &error))?;
+        if let Some(broken) = &state.broken {
+            return Err(broken.clone());
+        }
+        if let Err(error) = record.pieces().try_for_each(|piece| state.file.write_all(piece)) {
+            let _ = state.file.set_len(state.bytes); // without the part that was written, which a reader would drop too
+            let broken = failed(&path(&self.folder, state.segment), &error);
+            state.broken = Some(broken.clone());
+            return Err(broken);
+        }
         state.bytes += record.len();
         state.synced = false;
         Ok(())
@@ -104,10 +113,13 @@ impl Journal {
     pub fn rotate(&self) -> Result<u64> {
         self.sync()?; // so that little is left to wait for while nobody can write
         let mut state = self.state.lock();
+        if let Some(broken) = &state.broken {
+            return Err(broken.clone());
+        }
         // A segment that is not the last must not break off, also after a power cut.
         state.file.sync_data().map_err(|error| failed(&path(&self.folder, state.segment), &error))?;
         let segment = state.segment + 1;
-        *state = State { file: begin(&self.folder, segment)?, segment, bytes: 0, synced: true };
+        *state = State { file: begin(&self.folder, segment)?, segment, bytes: 0, synced: true, broken: None };
         Ok(segment)
     }
 
@@ -122,8 +134,18 @@ impl Journal {
     }
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> status::Error {
-    unavailable!("Journal {}: {error}", path.display())
+/// Not `Unavailable`, whatever it is: clients would try again, and meet the same disk.
+fn failed(path: &Path, error: &std::io::Error) -> Error {
+    let failed = crate::fs::failed(&format!("Journal {}", path.display()), error);
+    let code = if failed.code == Code::Unavailable { Code::FailedPrecondition } else { failed.code };
+    let cure = match code {
+        Code::ResourceExhausted => {
+            ": make room for twice what the variables take and start the task again, it has all that \
+                                    was answered before"
+        }
+        _ => "",
+    };
+    Error::new(code, failed.message + cure)
 }
 
 fn path(folder: &Path, segment: u64) -> PathBuf {

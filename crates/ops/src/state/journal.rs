@@ -88,10 +88,13 @@ impl Shared {
         Entry { reference: key.reference, container: key.container.clone(), name: key.name.clone() }
     }
 
+    /// Remembers and tells the first failure: those that follow are its echoes.
     fn check(&self, done: Result<()>) {
         if let Err(error) = done {
-            tracing::error!("{error}");
-            self.failure.lock().get_or_insert(error);
+            self.failure.lock().get_or_insert_with(|| {
+                tracing::error!("{error}");
+                error
+            });
         }
     }
 
@@ -168,10 +171,9 @@ impl Keeper for JournalKeeper {
     fn adopt(&self, key: &VariableKey, variable: &Arc<Variable>) {
         // Locked to the end: who writes the journal anew finds the value here or in the variable.
         let mut orphans = self.shared.orphans.lock();
-        // A variable of another type or shape is another variable that happens to have the name.
-        let fits = |value: &Tensor| {
-            value.dtype() == variable.dtype() && (!key.reference || value.shape() == variable.made_for())
-        };
+        // Of another type, it is another variable that happens to have the name. The shape says nothing: a reference may
+        // have been assigned a value of another shape than it was made for.
+        let fits = |value: &Tensor| value.dtype() == variable.dtype();
         let orphan = orphans.remove(&Shared::entry(key));
         if orphan.as_ref().is_some_and(|value| !fits(value)) {
             self.shared.append(key, &Change::Gone);

@@ -134,3 +134,19 @@ fn rows_that_change_after_the_end_of_their_variable_are_not_kept() {
         assert_eq!(found, again.then(|| vec![0; 3 * ROWS]));
     }
 }
+
+#[test]
+fn a_reference_has_its_value_again_whatever_shape_it_was_made_for() {
+    let folder = Folder::new("shape");
+    let reference = |device: &Resources| {
+        let made = || Ok(Variable::new("a", DType::I64).of_shape(Shape::new(&[ROWS, 3])));
+        let variable = device.get_or_create("", "a", made).unwrap();
+        device.adopt(true, "", "a", &variable);
+        variable
+    };
+    reference(&device(&folder.0)).assign(Tensor::vector(&[1i64, 2]));
+    for _ in 0..2 {
+        let found = reference(&device(&folder.0)).read().unwrap();
+        assert_eq!(found.values::<i64>().unwrap(), [1, 2]);
+    }
+}

@@ -1,0 +1,76 @@
+"""A ps whose journal meets the end of its disk: an error that says so and is not tried again, and nothing is lost.
+
+The disk is a file system in memory that the test mounts for itself, in a namespace of its own.
+"""
+import contextlib
+import subprocess
+import tempfile
+import unittest
+
+import tensorflow as tf
+
+import serving
+
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+
+NUMBERS = 25_000  # 100 KB in each record of the journal
+PS = "/job:ps/replica:0/task:0"
+
+
+class Disk:
+    """A folder that holds two megabytes."""
+
+    def __init__(self, folder, holder):
+        self.folder = folder
+        self.inside = ["nsenter", "--target", str(holder.pid), "--user", "--mount", "--preserve-credentials"]
+
+    def grow(self):
+        subprocess.run([*self.inside, "mount", "-o", "remount,size=64m", self.folder], check=True)
+
+
+@contextlib.contextmanager
+def disk():
+    with tempfile.TemporaryDirectory() as folder:
+        mount = f"mount -t tmpfs -o size=2m none {folder} && echo ready && exec cat"
+        holder = subprocess.Popen(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            serving.wait_ready(holder)  # it fails where users may not make namespaces
+            yield Disk(folder, holder)
+        finally:
+            holder.kill()
+            holder.wait()
+            holder.stdin.close()
+            holder.stdout.close()
+
+
+class FullDiskTest(unittest.TestCase):
+
+    def test_a_full_disk_ends_training_and_loses_nothing(self):
+        with disk() as small:
+            port, = serving.free_ports(1)
+            spec = {"ps": [f"127.0.0.1:{port}"]}
+            own = serving.command("flowgrid", spec, "ps", 0, ["--journal", small.folder])
+            counter = tf1.get_variable("counter", [NUMBERS], initializer=tf1.zeros_initializer())
+            train = counter.assign_add(tf.ones([NUMBERS]))
+            counted = 0
+            with serving.process([*small.inside, *own]):
+                # A code that it takes for the loss of a task would make it begin anew for ever.
+                with self.assertRaises(tf.errors.ResourceExhaustedError) as failed:
+                    with tf1.train.MonitoredTrainingSession(f"grpc://127.0.0.1:{port}") as session:
+                        while counted < 100:
+                            session.run(train.op)
+                            counted += 1
+                self.assertIn(PS, str(failed.exception))
+                self.assertIn("No space left on device", str(failed.exception))
+                self.assertGreater(counted, 5)
+            small.grow()
+            with serving.process([*small.inside, *own]), tf1.Session(f"grpc://127.0.0.1:{port}") as session:
+                found = session.run(counter)
+                self.assertTrue((found == counted).all(), (found, counted))
+                self.assertTrue((session.run(train) == counted + 1).all())
+
+
+if __name__ == "__main__":
+    unittest.main()
