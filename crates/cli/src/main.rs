@@ -6,6 +6,7 @@ mod demo;
 mod files;
 mod inspect;
 mod local;
+mod log;
 mod npy;
 mod processes;
 mod run;
@@ -15,7 +16,6 @@ mod table;
 mod task_args;
 
 use clap::{Parser, Subcommand};
-use std::io::IsTerminal;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -43,9 +43,7 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    log::begin()?;
     match Cli::parse().command {
         Command::Server(args) => server::run(args),
         Command::Local(args) => local::run(args),

@@ -218,6 +218,20 @@ class TwoTasksTest(unittest.TestCase):
         self.assertEqual(log.count(f"on_the_worker: (AddV2): {worker}\n"), 1)
 
 
+class PlacementTest(unittest.TestCase):
+
+    def test_placement_is_printed_as_tensorflow_prints_it(self):
+        expected = "on_the_worker: (Const): /job:worker/replica:0/task:0/device:CPU:0\n"
+        for kind in (OURS, THEIRS):
+            with self.subTest(kind=kind), serving.cluster(kind, {"worker": 1}) as targets, tf.Graph().as_default():
+                one = tf.constant(1.0, name="on_the_worker")
+                with tf1.Session(targets["worker"][0], config=tf1.ConfigProto(log_device_placement=True)) as session:
+                    session.run(one)
+                server, = targets.processes
+                server.terminate()
+                self.assertIn(expected, server.stdout.readlines())
+
+
 class MixedTest(unittest.TestCase):
 
     def test_partial_runs_and_callables_over_two_tasks_of_either_kind(self):

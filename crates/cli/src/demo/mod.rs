@@ -102,14 +102,14 @@ pub fn run(args: Args) -> Result<()> {
     let counts = workers[0].counts();
     let begin = std::time::Instant::now();
     let ended = AtomicBool::new(false);
-    let reports = std::thread::scope(|scope| {
+    let (reports, seconds) = std::thread::scope(|scope| {
         let (stopping, ended) = (&stopping, &ended);
         scope.spawn(move || watch(signal, stopping, ended));
         let reports = train(&args, &workers, stopping);
+        let seconds = begin.elapsed().as_secs_f64();
         ended.store(true, Ordering::Relaxed);
-        reports
+        reports.map(|reports| (reports, seconds))
     })?;
-    let seconds = begin.elapsed().as_secs_f64();
     if let (Some(path), Some(first)) = (&args.losses, reports.first()) {
         write_losses(path, &first.losses).with_context(|| format!("writing {}", path.display()))?;
     }
@@ -140,6 +140,10 @@ fn cluster(args: &Args) -> Result<(Option<flowgrid::ClusterSpec>, Option<Process
         return Ok((Some(flowgrid::ClusterSpec::parse(text)?), None));
     }
     anyhow::ensure!(args.workers > 0, "--workers must be at least 1, or use --alone");
+    anyhow::ensure!(
+        args.ps > 0 || args.workers == 1,
+        "--ps must be at least 1: the variables of all workers lie there"
+    );
     let processes = Processes::start(&[("ps", args.ps), ("worker", args.workers)], |_| Vec::new())?;
     Ok((Some(processes.cluster.clone()), Some(processes)))
 }
@@ -152,6 +156,9 @@ fn open_workers(args: &Args, cluster: Option<&flowgrid::ClusterSpec>) -> Result<
     let tasks: Vec<&Task> = all.iter().filter(|task| task.job == "worker").collect();
     if tasks.is_empty() {
         bail!("the cluster {cluster} has no job 'worker'");
+    }
+    if tasks.len() > 1 && all.iter().all(|task| task.job != "ps") {
+        bail!("the cluster {cluster} has no job 'ps', where the variables of all workers lie");
     }
     let open = |task| {
         let target = format!("grpc://{}", cluster.address(task).unwrap_or_default());
