@@ -34,12 +34,19 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// The cluster and this task, or an error that says what is missing.
+    /// The cluster and this task, or an error that says what is missing. TF_CONFIG counts if no flag names a cluster.
     pub fn resolve(&self, tf_config: Option<&str>) -> Result<(ClusterSpec, Task)> {
-        let config = TfConfig::parse(tf_config.unwrap_or_default())?;
+        let config = match self.names_a_cluster() {
+            true => TfConfig::default(), // a place in another cluster
+            false => TfConfig::parse(tf_config.unwrap_or_default())?,
+        };
         let cluster = self.cluster(&config)?;
-        let task = self.own_task(&cluster, &config)?;
+        let task = cluster.task(self.job.as_deref().or(config.job.as_deref()), self.task.or(config.index))?;
         Ok((cluster, task))
+    }
+
+    fn names_a_cluster(&self) -> bool {
+        [&self.cluster, &self.cluster_json, &self.ps_hosts, &self.worker_hosts].iter().any(|flag| flag.is_some())
     }
 
     fn cluster(&self, config: &TfConfig) -> Result<ClusterSpec> {
@@ -65,32 +72,7 @@ impl ClusterArgs {
             ),
         }
     }
-
-    fn own_task(&self, cluster: &ClusterSpec, config: &TfConfig) -> Result<Task> {
-        let job = match self.job.as_ref().or(config.job.as_ref()) {
-            Some(job) => job.clone(),
-            None => only(cluster.jobs().map(str::to_string), "job", "--job")?,
-        };
-        let Some(tasks) = cluster.job(&job) else {
-            let known: Vec<&str> = cluster.jobs().collect();
-            bail!("the cluster has no job '{job}'; its jobs are {}", known.join(", "));
-        };
-        let index = match self.task.or(config.index) {
-            Some(index) => index,
-            None => only(tasks.keys().copied(), "task", "--task")?,
-        };
-        if !tasks.contains_key(&index) {
-            let known: Vec<String> = tasks.keys().map(|index| index.to_string()).collect();
-            bail!("job '{job}' has no task {index}; its tasks are {}", known.join(", "));
-        }
-        Ok(Task { job, index })
-    }
 }
 
-fn only<T>(mut items: impl Iterator<Item = T>, what: &str, flag: &str) -> Result<T> {
-    match (items.next(), items.next()) {
-        (Some(item), None) => Ok(item),
-        (None, _) => bail!("the cluster has no {what}"),
-        (Some(_), Some(_)) => bail!("the cluster has more than one {what}: say which with {flag}"),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! I am master and worker: sessions, steps, tasks. Others I reach through a trait; I never saw a socket.
 #![forbid(unsafe_code)]
 
+mod address;
 mod api;
 mod config;
 mod ids;
@@ -8,6 +9,7 @@ mod master;
 mod spec;
 mod worker;
 
+pub use address::host_and_port;
 pub use api::{
     Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RecvTensor, RegisterGraph,
     RunGraph, RunGraphAnswer, StepStats, Stream, TransferStats, WorkerClient,
@@ -15,7 +17,7 @@ pub use api::{
 pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};
 pub use master::{CallableOptions, Master, RunMetadata, RunStep, RunStepAnswer};
-pub use spec::{ClusterSpec, Task};
+pub use spec::{Addresses, ClusterSpec, Task};
 pub use worker::{NoPeers, TaskCounts, Worker, WorkerOptions};
 
 #[cfg(test)]

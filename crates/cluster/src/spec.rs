@@ -1,18 +1,25 @@
 //! Which tasks a cluster has, and where they listen.
 
+use crate::host_and_port;
 use graph::DeviceSpec;
-use status::{Result, invalid};
+use status::{Error, Result, invalid};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Jobs, their tasks, and the address of each; task numbers need not be dense.
+/// Jobs, their tasks, and the address of each; task numbers need not be dense, and a job may have no tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterSpec {
     jobs: BTreeMap<String, BTreeMap<u32, String>>,
 }
 
-/// Numbers left out one after the other that are still written as empty places.
-const MAX_GAP: u32 = 1000;
+/// The addresses of a job, in the shape in which TensorFlow's `as_dict` gives them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Addresses<'a> {
+    /// Of tasks 0, 1, 2 and so on; at least one.
+    List(Vec<&'a str>),
+    /// By number, as some are left out or there is none.
+    Map(BTreeMap<u32, &'a str>),
+}
 
 /// A task of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,32 +36,51 @@ impl ClusterSpec {
         ClusterSpec::default()
     }
 
-    /// Reads `ps=host:port,host:port;worker=host:port`; an empty address leaves that number out.
+    /// Reads `ps=host:port,host:port;worker=host:port`. Tasks are numbered as they stand: an empty address leaves a number
+    /// out, and one may say its own, from which the next count on, as in `worker=5:host:port,host:port`.
     pub fn parse(text: &str) -> Result<ClusterSpec> {
         let mut spec = ClusterSpec::new();
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
             let (job, hosts) = part
                 .split_once('=')
                 .ok_or_else(|| invalid!("Cluster '{text}': '{part}' is not of the form job=host:port,host:port"))?;
-            for (index, address) in hosts.split(',').map(str::trim).enumerate() {
-                if !address.is_empty() {
-                    spec = spec.with_task(job.trim(), index as u32, address)?;
-                }
-            }
+            spec = spec.with_job(job.trim())?.with_hosts(job.trim(), hosts)?;
         }
         Ok(spec)
     }
 
+    fn with_hosts(mut self, job: &str, hosts: &str) -> Result<ClusterSpec> {
+        let mut next: u32 = 0;
+        for host in hosts.split(',').map(str::trim) {
+            let (index, address) = numbered(host).unwrap_or((next, host));
+            next = index.saturating_add(1);
+            if address.is_empty() {
+                continue;
+            }
+            if self.jobs.get(job).is_some_and(|tasks| tasks.contains_key(&index)) {
+                return Err(invalid!("Job '{job}' has two addresses for task {index} in '{hosts}'; leave one out"));
+            }
+            self = self.with_task(job, index, address)?;
+        }
+        Ok(self)
+    }
+
+    /// The same cluster with another job, which has no tasks yet.
+    pub fn with_job(mut self, job: &str) -> Result<ClusterSpec> {
+        check_job_name(job)?;
+        if self.jobs.insert(job.to_string(), BTreeMap::new()).is_some() {
+            return Err(invalid!(
+                "The cluster names job '{job}' twice; name it once with all its addresses: {job}=host:port,host:port"
+            ));
+        }
+        Ok(self)
+    }
+
     /// The same cluster with another task.
     pub fn with_task(mut self, job: &str, index: u32, address: &str) -> Result<ClusterSpec> {
-        let valid = DeviceSpec::parse(&format!("/job:{job}")).is_ok_and(|spec| spec.job.is_some());
-        if !valid {
-            return Err(invalid!("'{job}' is no job name: a letter, then letters, digits and underscores"));
-        }
-        let has_port =
-            address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-        if !has_port {
-            return Err(invalid!("'{address}' of /job:{job}/task:{index} is no address: expected host:port"));
+        check_job_name(job)?;
+        if host_and_port(address).is_none() {
+            return Err(no_address(job, index, address));
         }
         self.jobs.entry(job.to_string()).or_default().insert(index, address.to_string());
         Ok(self)
@@ -70,9 +96,61 @@ impl ClusterSpec {
         self.jobs.get(job)
     }
 
-    /// Where a task listens.
+    /// How many tasks a job has; an error if there is no such job.
+    pub fn num_tasks(&self, job: &str) -> Result<usize> {
+        Ok(self.tasks_of(job)?.len())
+    }
+
+    /// The numbers of a job's tasks, in order; an error if there is no such job.
+    pub fn task_indices(&self, job: &str) -> Result<Vec<u32>> {
+        Ok(self.tasks_of(job)?.keys().copied().collect())
+    }
+
+    /// Where a task listens; an error if there is no such job or task.
+    pub fn task_address(&self, job: &str, index: u32) -> Result<&str> {
+        let tasks = self.tasks_of(job)?;
+        tasks.get(&index).map(String::as_str).ok_or_else(|| {
+            let known = listed(tasks.keys());
+            invalid!("No task with index {index} in job '{job}'; its tasks are: {known}")
+        })
+    }
+
+    /// The addresses of a job by number, up to its last, with none for numbers that are left out; an error if there is no
+    /// such job.
+    pub fn job_tasks(&self, job: &str) -> Result<Vec<Option<&str>>> {
+        let tasks = self.tasks_of(job)?;
+        let end = tasks.keys().next_back().map_or(0, |&last| u64::from(last) + 1);
+        Ok((0..end).map(|index| tasks.get(&(index as u32)).map(String::as_str)).collect())
+    }
+
+    /// All jobs with their addresses, in order.
+    pub fn as_dict(&self) -> BTreeMap<&str, Addresses<'_>> {
+        self.jobs.iter().map(|(job, tasks)| (job.as_str(), Addresses::of(tasks))).collect()
+    }
+
+    fn tasks_of(&self, job: &str) -> Result<&BTreeMap<u32, String>> {
+        let known = || listed(self.jobs.keys());
+        self.jobs.get(job).ok_or_else(|| invalid!("No such job in cluster: '{job}'; its jobs are: {}", known()))
+    }
+
+    /// Where a task listens, if it is there.
     pub fn address(&self, task: &Task) -> Option<&str> {
         self.jobs.get(&task.job)?.get(&task.index).map(String::as_str)
+    }
+
+    /// A task that is there; its job and its number may be left out where there is only one.
+    pub fn task(&self, job: Option<&str>, index: Option<u32>) -> Result<Task> {
+        let job = match job {
+            Some(job) => job,
+            None => only(self.jobs.keys(), "job")?,
+        };
+        let tasks = self.tasks_of(job)?;
+        let index = match index {
+            Some(index) => index,
+            None => *only(tasks.keys(), "task")?,
+        };
+        self.task_address(job, index)?;
+        Ok(Task { job: job.to_string(), index })
     }
 
     /// All tasks, in order.
@@ -94,15 +172,66 @@ impl fmt::Display for ClusterSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (job, tasks)) in self.jobs.iter().enumerate() {
             write!(f, "{}{job}=", if place > 0 { ";" } else { "" })?;
-            let mut next = 0;
-            for (&index, address) in tasks {
-                let commas = (index - next).min(MAX_GAP) as usize;
-                write!(f, "{}{address}", ",".repeat(commas))?;
-                next = index;
+            let mut next: u32 = 0;
+            for (place, (&index, address)) in tasks.iter().enumerate() {
+                let comma = if place > 0 { "," } else { "" };
+                let number = if index == next { String::new() } else { format!("{index}:") };
+                write!(f, "{comma}{number}{address}")?;
+                next = index.saturating_add(1);
             }
         }
         Ok(())
     }
+}
+
+impl Addresses<'_> {
+    fn of(tasks: &BTreeMap<u32, String>) -> Addresses<'_> {
+        let dense = !tasks.is_empty() && tasks.keys().copied().eq(0..tasks.len() as u32);
+        match dense {
+            true => Addresses::List(tasks.values().map(String::as_str).collect()),
+            false => Addresses::Map(tasks.iter().map(|(&index, address)| (index, address.as_str())).collect()),
+        }
+    }
+}
+
+/// Number and address of `5:host:port`; a host may be a number itself, so two colons are needed.
+fn numbered(text: &str) -> Option<(u32, &str)> {
+    let (index, address) = text.split_once(':').filter(|(_, address)| address.contains(':'))?;
+    Some((index.parse().ok()?, address))
+}
+
+fn check_job_name(job: &str) -> Result<()> {
+    let valid = DeviceSpec::parse(&format!("/job:{job}")).is_ok_and(|spec| spec.job.as_deref() == Some(job));
+    match valid {
+        true => Ok(()),
+        false => Err(invalid!("'{job}' is no job name: a letter, then letters, digits and underscores")),
+    }
+}
+
+fn no_address(job: &str, index: u32, address: &str) -> Error {
+    let cure = match address.split_once("://") {
+        Some((scheme, rest)) => format!("; leave out {scheme}://, as in {rest}"),
+        None if address.matches(':').count() > 1 => "; an IPv6 host is in brackets, as in [::1]:2222".to_string(),
+        None => ", such as 127.0.0.1:2222".to_string(),
+    };
+    invalid!("'{address}' of /job:{job}/task:{index} is no address: expected host:port{cure}")
+}
+
+/// The only one of several; else it must be said which.
+fn only<T: fmt::Display>(mut items: impl ExactSizeIterator<Item = T> + Clone, what: &str) -> Result<T> {
+    let all = listed(items.clone());
+    match (items.next(), items.next()) {
+        (Some(item), None) => Ok(item),
+        (None, _) => Err(invalid!("The cluster has no {what}")),
+        _ => Err(invalid!("The cluster has more than one {what}: say which of {all}")),
+    }
+}
+
+fn listed(items: impl ExactSizeIterator<Item = impl fmt::Display>) -> String {
+    if items.len() == 0 {
+        return "none".to_string();
+    }
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 impl Task {

@@ -18,10 +18,10 @@ KILLS = int(os.environ.get("JOURNAL_KILLS", "5"))
 
 
 @contextlib.contextmanager
-def journaled(size):
-    """A cluster whose ps keeps a journal."""
+def journaled(size, *flags):
+    """A cluster whose ps keeps a journal, and has these flags."""
     with tempfile.TemporaryDirectory() as folder, serving.tasks(
-            "flowgrid", size, flags={"ps": ["--journal", folder]}) as cluster:
+            "flowgrid", size, flags={"ps": ["--journal", folder, *flags]}) as cluster:
         yield cluster
 
 
@@ -189,6 +189,93 @@ class MonitoredTest(unittest.TestCase):
 
         with self.killed_at_step_12(worker) as (session, advance):
             self.assertEqual(session.run(advance), 13)
+
+
+class Replica(threading.Thread):
+    """A worker of a synchronous job, whose every step subtracts 0.5 from `w`; the first is a patient chief."""
+
+    def __init__(self, target, worker):
+        super().__init__(daemon=True)
+        self.worker, self.graph = worker, tf.Graph()
+        self.steps, self.began, self.error = [], [], None
+        setter = tf1.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{worker}")
+        with self.graph.as_default(), tf1.device(setter):
+            self.step = tf1.train.get_or_create_global_step()
+            self.w = tf1.get_variable("w", initializer=10.0, use_resource=True)
+            optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(0.5), 2)
+            self.train = optimizer.minimize(self.w, global_step=self.step)
+            self.synchronous = optimizer.make_session_run_hook(worker == 0)
+        creator = PatientChief if worker == 0 else tf1.train.WorkerSessionCreator
+        with self.graph.as_default():
+            self.creator = creator(master=target)
+
+    def run(self):
+        try:
+            with self.graph.as_default():
+                self.work()
+        except Exception as error:
+            self.error = error
+
+    def work(self):
+        replica = self
+
+        class Beginnings(tf1.train.SessionRunHook):
+            """Notes at which step sessions begin."""
+
+            def after_create_session(self, session, coord):
+                replica.began.append(int(session.run(replica.step)))
+
+        hooks = [self.synchronous, Beginnings(), tf1.train.StopAtStepHook(last_step=SYNCHRONOUS_STEPS)]
+        with tf1.train.MonitoredSession(self.creator, hooks, stop_grace_period_secs=1) as session:
+            while not session.should_stop():
+                self.steps.append(int(session.run([self.train, self.step])[1]))
+
+
+SYNCHRONOUS_STEPS = 80
+
+
+class SynchronousTest(unittest.TestCase):
+    """A synchronous job, whose accumulators and tokens are lost with the ps while its variables are not."""
+
+    def setUp(self):
+        # TensorFlow's queue runner threads end with the error that their session was lost.
+        self.addCleanup(setattr, threading, "excepthook", threading.excepthook)
+        threading.excepthook = lambda args: None
+
+    def test_chief_and_worker_go_on(self):
+        for policy in ("tf", "exact"):
+            with self.subTest(policy=policy), journaled({"ps": 1, "worker": 2}, "--sync-policy", policy) as cluster:
+                self.kill_once(cluster)
+
+    def wait_for(self, replicas, condition):
+        deadline = time.monotonic() + 60
+        while not condition():
+            self.assertEqual([replica.error for replica in replicas], [None, None])
+            self.assertLess(time.monotonic(), deadline, [replica.steps[-5:] for replica in replicas])
+            time.sleep(0.001)
+
+    def kill_once(self, cluster):
+        replicas = chief, worker = [Replica(cluster.target("worker", task), task) for task in range(2)]
+        # A worker that finds no variables looks again 30 s later.
+        chief.start()
+        self.wait_for(replicas, lambda: chief.began)
+        worker.start()
+        self.wait_for(replicas, lambda: worker.began and len(worker.steps) > 5 and chief.steps[-1] > 20)
+        cluster.restart("ps", 0)
+        for replica in replicas:
+            replica.join(30)
+            self.assertFalse(replica.is_alive(), replica.steps[-5:])
+            self.assertIsNone(replica.error)
+            # Each made one new session, and the step never went back.
+            self.assertEqual(len(replica.began), 2, replica.began)
+            self.assertGreaterEqual(replica.began[1], 20)
+            self.assertEqual(replica.steps, sorted(replica.steps))
+        with tf1.Session(cluster.target("worker", 0), graph=chief.graph) as session:
+            w, step = session.run([chief.w, chief.step])
+        self.assertGreaterEqual(step, SYNCHRONOUS_STEPS)
+        # Whatever was applied is in w once. The chief's thread applies and then counts; it was cut off twice, by the
+        # kill and by its own end.
+        self.assertIn((10 - w) / 0.5 - step, (0, 1, 2))
 
 
 if __name__ == "__main__":

@@ -122,6 +122,72 @@ class ProgramsTest(unittest.TestCase):
                 with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "You must feed a value for placeholder"):
                     session.run(res)
 
+    def test_a_client_with_the_old_name_of_the_initializer(self):
+        """The tutorial's client: no initial values said, and `init` made on the worker."""
+        with serving.cluster("flowgrid", {"ps": 1, "worker": 1}) as targets, fresh_graph():
+            with tf1.device("/job:ps/task:0"):
+                w = tf1.get_variable("w", shape=[2, 4], dtype=tf.float32)
+                b = tf1.get_variable("b", shape=[4], dtype=tf.float32)
+            with tf1.device("/job:worker/task:0"):
+                x = tf1.placeholder(dtype=tf.float32, shape=[1, 2])
+                res = tf.matmul(x, w)
+                init = tf1.initialize_all_variables()
+            with tf1.Session(targets["worker"][0]) as sess:
+                sess.run(init)
+                value, weights, biases = sess.run([res, w, b], {x: [[1.0, 2.0]]})
+                np.testing.assert_allclose(value, [[1.0, 2.0]] @ weights, rtol=1e-5)
+                # Glorot's uniform distribution, which TensorFlow takes when no other is said.
+                for drawn, limit in ((weights, np.sqrt(6 / (2 + 4))), (biases, np.sqrt(6 / (4 + 4)))):
+                    self.assertLess(np.abs(drawn).max(), limit)
+                    self.assertEqual(len(np.unique(drawn)), drawn.size)
+
+    def test_a_session_without_a_target_has_no_such_devices(self):
+        """The same client with `tf.Session()`: TensorFlow's own runtime in the client answers, no server of ours."""
+        for variable_device in ("/job:ps/task:0", "/job:worker/task:0"):
+            with fresh_graph():
+                with tf1.device(variable_device):
+                    tf1.get_variable("w", shape=[2, 4], dtype=tf.float32)
+                with tf1.Session() as sess, self.assertRaises(tf.errors.InvalidArgumentError) as caught:
+                    sess.run(tf1.initialize_all_variables())
+                for part in ("Cannot assign a device for operation w", variable_device, "/job:localhost/replica:0"):
+                    self.assertIn(part, str(caught.exception))
+
+    def test_targets_that_are_none(self):
+        """What TensorFlow's client says itself, before anything is sent: that `grpc://` or a port is missing."""
+        with serving.cluster("flowgrid", {"ps": 1, "worker": 1}) as targets:
+            address = targets["worker"][0].removeprefix("grpc://")
+            for target in (address, "worker0.example.com:port", "worker0.example.com:2222"):
+                with self.assertRaises(tf.errors.NotFoundError) as caught:
+                    tf1.Session(target, graph=tf.Graph())
+                for part in ("No session factory registered for the given session options", target, "GRPC_SESSION"):
+                    self.assertIn(part, str(caught.exception))
+        for address in ("worker0.example.com:port", "worker0.example.com"):
+            with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
+                                        f'Could not interpret "{address}" as a host-port pair'):
+                tf1.Session("grpc://" + address, graph=tf.Graph())
+
+    def test_words_that_python_does_not_know(self):
+        """Slips of the pen in tutorials. Python answers these itself, and names the word; no server is asked."""
+        cluster = tf1.train.ClusterSpec({"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]})
+        for error, word, line in [
+            (TypeError, "clustercluster", lambda: tf1.train.replica_device_setter(
+                worker_device="/job:worker/task:0", clustercluster=cluster)),
+            (TypeError, 'can only concatenate str .not "int"', lambda: tf1.train.replica_device_setter(
+                worker_device="/job:worker/task:" + 0, cluster=cluster)),
+            (AttributeError, "trian", lambda: tf1.trian.replica_device_setter(cluster=cluster)),
+            (AttributeError, "trian", lambda: tf1.trian.Server(cluster, job_name="ps", task_index=0)),
+            (AttributeError, "flaot32", lambda: tf1.get_variable("w", shape=[2, 4], dtype=tf.flaot32)),
+            # The first argument of a Server is called server_or_cluster_def.
+            (TypeError, "keyword argument 'cluster'", lambda: tf1.train.Server(
+                cluster=cluster, job_name="ps", task_index=0)),
+            (TypeError, "'str' object cannot be interpreted as an integer", lambda: tf1.train.Server(
+                cluster, job_name="ps", task_index="current_task_index")),
+            (tf.errors.InternalError, "current_job_name", lambda: tf1.train.Server(
+                cluster, job_name="current_job_name", task_index=0)),
+        ]:
+            with self.subTest(word=word), self.assertRaisesRegex(error, word):
+                line()
+
     def test_placement_is_logged_by_the_master(self):
         ports = serving.free_ports(2)
         spec = {"ps": [f"127.0.0.1:{ports[0]}"], "worker": [f"127.0.0.1:{ports[1]}"]}
@@ -173,12 +239,46 @@ class ProgramsTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "all Variables must have their device set"):
                 tf1.train.Supervisor(is_chief=False)
 
+    def test_a_supervisor_inside_and_outside_of_the_device_scope(self):
+        """Tutorials say to make it outside. Inside, its own nodes are on the worker, and it does the same; and it is no
+        cure for variables without a device, wherever it is made."""
+        def supervisor(step, task):
+            with contextlib.redirect_stderr(io.StringIO()):
+                return tf1.train.Supervisor(is_chief=task == 0, global_step=step, logdir=None)
+
+        def counter():
+            return tf1.get_variable("global_step", [], tf.int64, tf1.zeros_initializer(), trainable=False,
+                                    use_resource=False)
+
+        for supervisor_inside in (False, True):
+            with self.subTest(supervisor_inside=supervisor_inside), \
+                    serving.cluster("flowgrid", {"ps": 1, "worker": 2}) as targets:
+                for task in range(2):
+                    device = f"/job:worker/task:{task}"
+                    setter = tf1.train.replica_device_setter(ps_tasks=1, worker_device=device)
+                    with fresh_graph() as graph:
+                        with tf1.device(setter):
+                            step = counter()
+                            advance = tf1.assign_add(step, 1)
+                        with tf1.device(setter) if supervisor_inside else contextlib.nullcontext():
+                            made = supervisor(step, task)
+                        ready = graph.get_operation_by_name("report_uninitialized_variables/LogicalNot")
+                        self.assertEqual(ready.device, f"{device if supervisor_inside else ''}/device:CPU:0")
+                        with made.managed_session(targets["worker"][task]) as session:
+                            self.assertEqual(session.run(advance), task + 1)
+                # Without a device each worker would have a variable of its own.
+                with fresh_graph():
+                    step = counter()
+                    with tf1.device(setter) if supervisor_inside else contextlib.nullcontext(), \
+                            self.assertRaisesRegex(ValueError, "When using replicas, all Variables must have"):
+                        supervisor(step, 1)
+
     def test_wrong_flags_say_what_is_right(self):
         cluster = ["--cluster", "ps=127.0.0.1:1;worker=127.0.0.1:2"]
         for args, parts in [
             (["--job", "current_job_name", "--task", "0"], ["current_job_name", "ps, worker"]),
             (["--job", "ps", "--task", "current_task_index"], ["current_task_index", "--task"]),
-            (["--job", "ps", "--task", "4"], ["no task 4", "0"]),
+            (["--job", "ps", "--task", "4"], ["No task with index 4", "0"]),
         ]:
             code, text = flowgrid("server", *cluster, *args)
             self.assertNotEqual(code, 0, text)

@@ -67,9 +67,9 @@ pub use io::FileSystems;
 pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
 pub use ops;
 pub use session::{
-    Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, Given, LocalCluster, PartialRun,
-    RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, SyncPolicy, Task, TfConfig, chrome_trace,
-    cluster_from_text, feeds, tf_config,
+    Addresses, Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, Given, LocalCluster,
+    PartialRun, RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, SyncPolicy, Task, TfConfig,
+    chrome_trace, cluster_from_text, feeds, tf_config,
 };
 pub use status::{Code, Error, Result};
 pub use store;

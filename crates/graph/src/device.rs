@@ -24,7 +24,8 @@ impl DeviceSpec {
     pub fn parse(text: &str) -> Result<DeviceSpec> {
         let mut spec = DeviceSpec::default();
         for part in text.split('/').filter(|part| !part.is_empty()) {
-            spec.read_part(part).ok_or_else(|| invalid!("Malformed device specification '{text}'"))?;
+            let malformed = || invalid!("Malformed device specification '{text}': '/{part}' {}", cure(part));
+            spec.read_part(part).ok_or_else(malformed)?;
         }
         Ok(spec)
     }
@@ -80,6 +81,18 @@ impl DeviceSpec {
     /// The part that names the task: `/job:worker/replica:0/task:1`.
     pub fn task_name(&self) -> String {
         DeviceSpec { kind: None, id: None, ..self.clone() }.to_string()
+    }
+}
+
+/// What a part needs that could not be read.
+fn cure(part: &str) -> String {
+    let (key, value) = part.split_once(':').unwrap_or((part, ""));
+    match key {
+        "job" => "needs a letter, then letters, digits and underscores, such as /job:worker".to_string(),
+        "device" if value.contains(':') => "needs a kind and one number, such as /device:CPU:0".to_string(),
+        "device" => "needs a kind of device, such as /device:CPU:0".to_string(),
+        "replica" | "task" | "cpu" | "CPU" | "gpu" | "GPU" => format!("needs a number, such as /{key}:0"),
+        _ => "is none of its parts, which are as in /job:worker/replica:0/task:0/device:CPU:0".to_string(),
     }
 }
 

@@ -17,7 +17,8 @@ mod values;
 
 pub use callable::Callable;
 pub use cluster::{
-    ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task, TaskCounts, TransferStats,
+    Addresses, ClusterSpec, DeviceAttributes, NodeStats, RunMetadata, RunOptions, SessionConfig, Task, TaskCounts,
+    TransferStats,
 };
 pub use counters::ServerCounters;
 pub use feeds::Feeds;

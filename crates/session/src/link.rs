@@ -4,11 +4,11 @@ use crate::block::{block_on, timed_out};
 use crate::differentiate;
 use cluster::{
     CallableOptions, ClusterSpec, DeviceAttributes, Master, NoPeers, RunMetadata, RunStep, RunStepAnswer,
-    SessionConfig, Task, Worker, WorkerOptions,
+    SessionConfig, Task, Worker, WorkerOptions, host_and_port,
 };
 use graph::GraphDef;
 use grpc::{MasterClient, PATIENCE};
-use status::{Result, internal, not_found};
+use status::{Result, internal, invalid, not_found};
 use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
@@ -48,7 +48,7 @@ impl Link {
     /// The master that a target names.
     pub fn to(target: &str, config: &SessionConfig) -> Result<Link> {
         match target.split_once("://") {
-            _ if target.is_empty() || target == "local" => Ok(Link::near(config)),
+            _ if target.is_empty() => Ok(Link::near(config)),
             Some(("grpc", address)) => Link::far(address, config),
             None if target.contains(':') => Link::far(target, config),
             _ => Err(not_found!(
@@ -59,6 +59,12 @@ impl Link {
     }
 
     fn far(address: &str, config: &SessionConfig) -> Result<Link> {
+        if host_and_port(address).is_none() {
+            return Err(invalid!(
+                "Could not interpret \"{address}\" as a host-port pair. Expected grpc://host:port with a number for the \
+                 port, such as grpc://127.0.0.1:2222 or grpc://[::1]:2222"
+            ));
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("flowgrid-session")

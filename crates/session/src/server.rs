@@ -54,7 +54,8 @@ fn io_threads(processors: usize) -> usize {
 }
 
 impl ServerOptions {
-    /// A task of a cluster, with one device and as many threads as there are processors.
+    /// A task of a cluster, with one device and as many threads as there are processors. Where the cluster has only one,
+    /// `cluster.task(None, None)` is it.
     pub fn new(cluster: ClusterSpec, task: Task) -> ServerOptions {
         ServerOptions {
             cluster,
@@ -130,7 +131,9 @@ impl Server {
         ServerCounters::new(self.master.worker())
     }
 
-    /// Waits until `end` is over, then stops.
+    /// Waits until `end` is over, then stops: steps of its clients end with `Unavailable`, and when this returns nothing of
+    /// the server is left. A program that is a server and nothing else waits for a signal,
+    /// `server.join(async { drop(tokio::signal::ctrl_c().await) })`.
     pub fn join(mut self, end: impl Future<Output = ()>) {
         let serving = self.serving.take();
         self.runtime.block_on(async {

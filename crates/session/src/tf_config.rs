@@ -1,8 +1,8 @@
 //! Clusters as JSON, and the TF_CONFIG that names a process's place in one.
 
-use cluster::{ClusterSpec, Task};
-use serde_json::{Value, json};
-use status::{Result, invalid};
+use cluster::{Addresses, ClusterSpec, Task};
+use serde_json::{Map, Value, json};
+use status::{Error, Result, invalid};
 
 /// What the environment variable TF_CONFIG says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,20 +16,46 @@ pub struct TfConfig {
 }
 
 impl TfConfig {
-    /// Reads the variable's text; an empty one says nothing.
+    /// Reads the variable's text; an empty one, or an empty object, says nothing.
     pub fn parse(text: &str) -> Result<TfConfig> {
         if text.trim().is_empty() {
             return Ok(TfConfig::default());
         }
         let value: Value = serde_json::from_str(text).map_err(|error| invalid!("TF_CONFIG is not JSON: {error}"))?;
-        let cluster = value.get("cluster").map(cluster_from_json).transpose();
-        let task = |key| value.get("task").and_then(|task| task.get(key));
+        let config = value.as_object().ok_or_else(|| unexpected("", &value, EXAMPLE))?;
+        let cluster = config.get("cluster").map(cluster_from_json).transpose();
+        let task = config.get("task").map(task_fields).transpose()?;
+        let field = |key| task.and_then(|task| task.get(key));
         Ok(TfConfig {
             cluster: cluster.map_err(|error| invalid!("TF_CONFIG: {}", error.message))?,
-            job: task("type").and_then(Value::as_str).map(str::to_string),
-            index: task("index").and_then(number),
+            job: field("type").map(job).transpose()?,
+            index: field("index").map(index).transpose()?,
         })
     }
+}
+
+const EXAMPLE: &str =
+    r#"an object such as {"cluster": {"worker": ["host:port"]}, "task": {"type": "worker", "index": 0}}"#;
+
+fn task_fields(task: &Value) -> Result<&Map<String, Value>> {
+    let expected = r#"an object such as {"type": "worker", "index": 0}"#;
+    task.as_object().ok_or_else(|| unexpected("'task' of ", task, expected))
+}
+
+fn job(value: &Value) -> Result<String> {
+    let expected = r#"the name of a job, such as "worker""#;
+    value.as_str().map(str::to_string).ok_or_else(|| unexpected("'type' of 'task' of ", value, expected))
+}
+
+/// TensorFlow calls Python's `int`, which reads text too.
+fn index(value: &Value) -> Result<u32> {
+    let number = value.as_u64().and_then(|number| number.try_into().ok());
+    let number = number.or_else(|| value.as_str()?.trim().parse().ok());
+    number.ok_or_else(|| unexpected("'index' of 'task' of ", value, "the number of a task: 0 or more"))
+}
+
+fn unexpected(place: &str, found: &Value, expected: &str) -> Error {
+    invalid!("{place}TF_CONFIG is {found}; expected {expected}")
 }
 
 /// The TF_CONFIG of a task.
@@ -44,18 +70,18 @@ pub fn cluster_from_text(text: &str) -> Result<ClusterSpec> {
 
 /// Jobs whose numbers have no gaps become lists, others maps.
 fn cluster_as_json(cluster: &ClusterSpec) -> Value {
-    let job = |job: &str| {
-        let tasks = cluster.job(job)?;
-        let dense = tasks.keys().copied().eq(0..tasks.len() as u32);
-        Some((job.to_string(), if dense { json!(tasks.values().collect::<Vec<_>>()) } else { json!(tasks) }))
+    let json = |addresses| match addresses {
+        Addresses::List(list) => json!(list),
+        Addresses::Map(map) => json!(map),
     };
-    Value::Object(cluster.jobs().filter_map(job).collect())
+    Value::Object(cluster.as_dict().into_iter().map(|(job, addresses)| (job.to_string(), json(addresses))).collect())
 }
 
 fn cluster_from_json(value: &Value) -> Result<ClusterSpec> {
     let jobs = value.as_object().ok_or_else(|| invalid!("a cluster is an object of jobs, got {value}"))?;
     let mut spec = ClusterSpec::new();
     for (job, tasks) in jobs {
+        spec = spec.with_job(job)?;
         for (index, address) in addresses(job, tasks)? {
             let text = address
                 .as_str()
@@ -79,8 +105,4 @@ fn addresses<'a>(job: &str, tasks: &'a Value) -> Result<Vec<(u32, &'a Value)>> {
         Value::String(_) => Ok(vec![(0, tasks)]),
         other => Err(invalid!("job '{job}' is a list or a map of addresses, got {other}")),
     }
-}
-
-fn number(value: &Value) -> Option<u32> {
-    value.as_u64().and_then(|n| n.try_into().ok()).or_else(|| value.as_str()?.parse().ok())
 }

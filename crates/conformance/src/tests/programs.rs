@@ -194,10 +194,18 @@ fn a_target_may_leave_out_its_scheme() {
         let error = session.run::<Tensor>(&product, feeds! {}).unwrap_err();
         assert_says(&error, &["You must feed a value for placeholder"]);
     }
-    for target in ["http://127.0.0.1:2222", "worker0"] {
+    for target in ["http://127.0.0.1:2222", "worker0", "local"] {
         let error = Session::connect(target, &Graph::new()).err().expect("no such target");
         assert_eq!(error.code, Code::NotFound);
         assert_says(&error, &[target, "grpc://host:port"]);
+    }
+    // The first is how a tutorial writes it; the others are near what is right.
+    for target in ["worker0.example.com:port", "grpc:/127.0.0.1:1", "grpc://127.0.0.1", "grpc://host:99999"] {
+        let error = Session::connect(target, &Graph::new()).err().expect("no such address");
+        assert_eq!(error.code, Code::InvalidArgument);
+        let address = target.trim_start_matches("grpc://");
+        let text = format!("Could not interpret \"{address}\" as a host-port pair.");
+        assert_says(&error, &[&text, "grpc://127.0.0.1:2222"]);
     }
 }
 
@@ -211,13 +219,23 @@ fn mistakes_in_clusters_and_devices_are_named() {
     let graph = Graph::new();
     replica_device_setter(1).worker_device("/job:worker/task:").on(&graph.root());
     let error = Session::local(&graph).execute(&graph.root().op("NoOp").node(), feeds! {}).unwrap_err();
-    assert_says(&error, &["/job:worker/task:"]);
+    let cure = "Malformed device specification '/job:worker/task:': '/task:' needs a number, such as /task:0";
+    assert_says(&error, &[cure]);
 
-    for (text, part) in
-        [("{", "not JSON"), (r#"{"cluster": {"ps": 3}}"#, "ps"), (r#"{"cluster": {"ps": ["h"]}}"#, "host:port")]
-    {
+    for (text, part) in [
+        ("{", "not JSON"),
+        ("[1]", "expected an object"),
+        (r#"{"cluster": {"ps": 3}}"#, "ps"),
+        (r#"{"cluster": {"ps": ["h"]}}"#, "host:port"),
+        (r#"{"cluster": {"ps": ["grpc://h:1"]}}"#, "leave out grpc://"),
+        (r#"{"task": "ps"}"#, "'task'"),
+        (r#"{"task": {"type": 3}}"#, "'type'"),
+        (r#"{"task": {"index": "x"}}"#, "'index'"),
+        (r#"{"task": {"index": -1}}"#, "'index'"),
+    ] {
         assert_says(&TfConfig::parse(text).unwrap_err(), &["TF_CONFIG", part]);
     }
+    assert_says(&ClusterSpec::parse("ps=a:0;ps=b:1").unwrap_err(), &["'ps' twice"]);
 }
 
 #[test]
@@ -293,4 +311,35 @@ fn what_travels_is_what_the_docs_say() {
         ("ps/task:1", 1, 40),
     ]);
     assert_eq!(traced(target, &graph, &train), in_graph);
+}
+
+/// `tf.train.Server(cluster, job_name, task_index)` three times in one program, each at its address in the cluster.
+#[test]
+fn three_servers_of_one_program() {
+    // An address that only this process uses, so that its ports are free.
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    let host = format!("127.{}.{middle}.{low}", 64 + high % 64);
+    let text = format!("worker={host}:2222,{host}:2223;ps={host}:2224");
+    let cluster = ClusterSpec::parse(&text).unwrap();
+    let start = |job: &str, index: u32| {
+        let task = Task { job: job.to_string(), index };
+        Server::start(ServerOptions::new(cluster.clone(), task)).unwrap()
+    };
+    let servers = [start("ps", 0), start("worker", 0), start("worker", 1)];
+    assert_eq!(servers.each_ref().map(Server::target), [2224, 2222, 2223].map(|port| format!("grpc://{host}:{port}")));
+    let graph = Graph::new();
+    let total = Variable::zeros(&graph.root().on("/job:ps/task:0"), "total", []);
+    let give = |worker: u32| {
+        let scope = graph.root().on(&format!("/job:worker/task:{worker}"));
+        total.assign_add(&scope.constant(worker as f32 + 1.0))
+    };
+    let given = [give(0), give(1)];
+    let init = global_variables_initializer(&graph);
+    // Each of them is a master for the others.
+    for server in &servers {
+        let session = Session::connect(server.target(), &graph).unwrap();
+        session.execute(&init, feeds! {}).unwrap();
+        given.iter().for_each(|add| session.execute(add, feeds! {}).unwrap());
+        assert_eq!(session.run::<f32>(&total, feeds! {}).unwrap(), 3.0);
+    }
 }

@@ -34,9 +34,21 @@ fn names_are_read_and_printed() {
 
 #[test]
 fn names_that_make_no_sense_are_refused() {
-    for text in ["/task:x", "/cpu:x", "/nope:1", "/device:CPU:0:1", "/job:1x", "/task:-1", "/job:", "/task:4294967296"]
-    {
-        assert_eq!(printed(text), format!("Malformed device specification '{text}'"));
+    for (text, cure) in [
+        ("/job:worker/task:", "'/task:' needs a number, such as /task:0"),
+        ("/task:x", "'/task:x' needs a number, such as /task:0"),
+        ("/task:-1", "'/task:-1' needs a number, such as /task:0"),
+        ("/task:4294967296/cpu:0", "'/task:4294967296' needs a number, such as /task:0"),
+        ("/replica:x", "'/replica:x' needs a number, such as /replica:0"),
+        ("/job:ps/cpu:x", "'/cpu:x' needs a number, such as /cpu:0"),
+        ("/device:CPU:0:1", "'/device:CPU:0:1' needs a kind and one number, such as /device:CPU:0"),
+        ("/device:CPU:x", "'/device:CPU:x' needs a kind and one number, such as /device:CPU:0"),
+        ("/device", "'/device' needs a kind of device, such as /device:CPU:0"),
+        ("/job:1x", "'/job:1x' needs a letter, then letters, digits and underscores, such as /job:worker"),
+        ("/job:", "'/job:' needs a letter, then letters, digits and underscores, such as /job:worker"),
+        ("/nope:1", "'/nope:1' is none of its parts, which are as in /job:worker/replica:0/task:0/device:CPU:0"),
+    ] {
+        assert_eq!(printed(text), format!("Malformed device specification '{text}': {cure}"));
     }
 }
 

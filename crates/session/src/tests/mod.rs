@@ -2,6 +2,8 @@
 
 mod learning;
 mod server;
+mod target;
+mod tf_config;
 mod trace;
 
 use crate::{ClusterSpec, RunOptions, Server, ServerOptions, Session, SessionConfig, Task, feeds};
@@ -136,14 +138,6 @@ fn a_building_error_is_told_by_run() {
     let error = Session::local(&graph).run::<Tensor>(&bad, feeds! {}).unwrap_err();
     assert_eq!(error.code, Code::NotFound);
     assert!(error.message.contains("NoSuchOp"), "{error}");
-}
-
-#[test]
-fn unknown_targets_are_refused() {
-    let error = Session::connect("nfs://somewhere", &graph()).err().unwrap();
-    assert_eq!(error.code, Code::NotFound);
-    assert!(error.message.contains("No session factory registered"), "{error}");
-    assert!(error.message.contains("grpc://host:port"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Sessions on servers in this process: what a server gives them unasked, and what they learn of their placement.
 
-use crate::{LocalCluster, RunOptions, ServerOptions, Session, SessionConfig, feeds};
+use crate::{ClusterSpec, LocalCluster, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
 use ops::array::constant::constant;
+use status::Code;
 use tensor::Tensor;
 
 const PS: &str = "/job:ps/replica:0/task:0/device:CPU:0";
@@ -48,4 +49,22 @@ fn a_session_learns_its_placement_once() {
     let first = placement();
     assert!(!first.is_empty() && first.iter().all(|line| line.ends_with(PS)), "{first:?}");
     assert!(placement().is_empty());
+}
+
+#[test]
+fn a_server_that_is_joined_serves_until_its_end_and_is_gone_then() {
+    let cluster = ClusterSpec::parse("worker=127.0.0.1:0").unwrap();
+    let own = cluster.task(None, None).unwrap();
+    let server = Server::start(ServerOptions::new(cluster, own)).unwrap();
+    let graph = super::graph();
+    let three = constant(&graph.root(), Tensor::from(3f32));
+    let session = Session::connect(server.target(), &graph).unwrap();
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let joined = std::thread::spawn(move || server.join(async { drop(ended.await) }));
+    assert_eq!(session.run(&three, feeds! {}), Ok(3f32));
+    end.send(()).unwrap();
+    joined.join().unwrap();
+    let error = session.run::<f32>(&three, feeds! {}).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable, "{error}");
+    assert!(error.message.contains("/job:worker/replica:0/task:0"), "{error}");
 }

@@ -1,34 +1,47 @@
 //! Writes when every node of a step ran, every so often.
 
-use super::{Every, Timer, read_step, stale_step, step_of};
+use super::{Every, Timer, event_file, read_step, stale_step, step_of};
+use crate::FileWriter;
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::{Graph, Output};
 use io::FileSystems;
 use io::fs::path;
-use session::{RunOptions, chrome_trace};
+use session::{RunMetadata, RunOptions, Session, chrome_trace};
 use status::Result;
+use std::sync::Arc;
 
-/// Writes `timeline-<step>.json` every so often, which Perfetto and Chrome show.
+/// Writes `timeline-<step>.json` every so often, which Perfetto and Chrome show; and what the step told about itself as
+/// an event with the tag `step_<step>`, which TensorBoard shows with the graph.
 pub struct Profiler {
     systems: FileSystems,
     folder: String,
+    events: Option<Arc<FileWriter>>,
     timer: Timer,
     counter: Option<Output>,
     next: Option<i64>,
     asked: bool,
+    newest: Option<i64>,
 }
 
 impl Profiler {
-    /// Writes to `folder`.
+    /// Writes to `folder`, with an event file of its own.
     pub fn new(folder: &str, every: Every) -> Profiler {
         Profiler {
             systems: FileSystems::local(),
             folder: folder.to_string(),
+            events: None,
             timer: Timer::new(every),
             counter: None,
             next: None,
             asked: false,
+            newest: None,
         }
+    }
+
+    /// Writes its events with those of others.
+    pub fn events(mut self, events: Arc<FileWriter>) -> Profiler {
+        self.events = Some(events);
+        self
     }
 
     /// The same on these file systems.
@@ -36,11 +49,27 @@ impl Profiler {
         self.systems = systems.clone();
         self
     }
+
+    fn write(&mut self, metadata: &RunMetadata, step: i64) -> Result<()> {
+        self.systems.create_dirs(&self.folder)?;
+        let file = path::join(&self.folder, &format!("timeline-{step}.json"));
+        self.systems.write(&file, chrome_trace(metadata).as_bytes())?;
+        // A tag can be used once: a step that is made again after a ps was lost only gets a new timeline.
+        if let (Some(events), true) = (&self.events, self.newest < Some(step)) {
+            self.newest = Some(step);
+            // TensorFlow's hook says the step in the tag only.
+            events.add_run_metadata(metadata, &format!("step_{step}"), 0)?;
+        }
+        Ok(())
+    }
 }
 
 impl SessionRunHook for Profiler {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         self.counter = Some(step_of(graph, "ProfilerHook")?);
+        if self.events.is_none() {
+            self.events = Some(event_file(&self.systems, &self.folder)?);
+        }
         Ok(())
     }
 
@@ -60,11 +89,13 @@ impl SessionRunHook for Profiler {
         if self.asked {
             step = read_step(context.session(), counter)?;
             self.timer.done(step);
-            self.systems.create_dirs(&self.folder)?;
-            let file = path::join(&self.folder, &format!("timeline-{step}.json"));
-            self.systems.write(&file, chrome_trace(values.metadata()).as_bytes())?;
+            self.write(values.metadata(), step)?;
         }
         self.next = Some(step + 1);
         Ok(())
+    }
+
+    fn end(&mut self, _: &Session) -> Result<()> {
+        self.events.as_ref().map_or(Ok(()), |events| events.flush())
     }
 }

@@ -5,6 +5,7 @@ mod derivatives;
 mod device_setter;
 mod file_systems;
 mod file_writer;
+mod hook_events;
 mod log;
 mod losses;
 mod meta_graph;

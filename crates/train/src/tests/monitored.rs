@@ -4,7 +4,7 @@ use super::{Folder, graph};
 use crate::hooks::{
     CheckpointSaver, CheckpointSaverListener, Every, FeedFn, FinalOps, GlobalStepWaiter, LoggingTensor,
 };
-use crate::hooks::{NanTensor, Profiler, StepCounter, StopAtStep, Timer};
+use crate::hooks::{NanTensor, StepCounter, StopAtStep, Timer};
 use crate::monitored::{
     ChiefSessionCreator, MonitoredSession, RunArgs, RunContext, RunValues, SessionContext, SessionRunHook,
     SingularMonitoredSession,
@@ -14,7 +14,6 @@ use crate::{
     replica_device_setter,
 };
 use graph::{Graph, Node, Output};
-use io::{EventReader, EventWhat, FileSystems};
 use layers::{Formula, Formulas, Initializer, Variable};
 use parking_lot::Mutex;
 use session::{Feeds, LocalCluster, Session, feeds};
@@ -286,62 +285,6 @@ fn a_worker_begins_when_the_step_counter_is_far_enough() {
         }
         assert_eq!(late.join().unwrap(), 3);
     });
-}
-
-#[test]
-fn the_profiler_writes_what_a_step_did() {
-    let folder = Folder::new();
-    let (graph, next, square) = counting();
-    let session = MonitoredTrainingSession::new(&graph)
-        .hook(Profiler::new(&folder.0, Every::Steps(2)))
-        .hook(StopAtStep::last_step(5))
-        .start()
-        .unwrap();
-    session.until_stop(|session| session.run((&next, &square), feeds! {}).map(|((), _): ((), f32)| ())).unwrap();
-    let mut files: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    // As TensorFlow's own hook: not the first step, then every two.
-    let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap().to_string_lossy()).collect();
-    assert_eq!(names, ["timeline-2.json", "timeline-4.json"]);
-    for file in files {
-        let trace: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-        let events = trace["traceEvents"].as_array().unwrap();
-        let nodes: Vec<&str> = events
-            .iter()
-            .filter(|event| event["ph"] == "X" && event["ts"].is_number() && event["dur"].is_number())
-            .filter_map(|event| event["args"]["name"].as_str().or_else(|| event["name"].as_str()))
-            .collect();
-        for node in [&next.name(), &square.node().name()] {
-            assert!(nodes.contains(&node.as_str()), "{node} is not in {nodes:?}");
-        }
-    }
-}
-
-#[test]
-fn summaries_and_speed_are_written() {
-    let folder = Folder::new();
-    let (graph, next, square) = counting();
-    layers::summary::scalar("squared", &square);
-    let session = MonitoredTrainingSession::new(&graph)
-        .summary_dir(&folder.0)
-        .save_summaries(Some(Every::Steps(2)))
-        .log_step_count_steps(Some(2))
-        .hook(StopAtStep::last_step(5))
-        .start()
-        .unwrap();
-    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
-    let file = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
-    let events = EventReader::open(&FileSystems::local(), &file.to_string_lossy()).unwrap();
-    let mut tags = Vec::new();
-    for event in events {
-        let event = event.unwrap();
-        if let EventWhat::Summary(values) = event.what {
-            tags.extend(values.into_iter().map(|value| format!("{} at {}", value.tag, event.step)));
-        }
-    }
-    // As TensorFlow's own hooks: the first step, then every two.
-    tags.sort();
-    assert_eq!(tags, ["global_step/sec at 3", "global_step/sec at 5", "squared at 1", "squared at 3", "squared at 5"]);
 }
 
 #[test]

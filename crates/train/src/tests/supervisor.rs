@@ -1,10 +1,10 @@
 //! The supervisor: a chief with its threads, others that wait, and what they are told.
 
-use super::{Folder, graph};
+use super::{Folder, graph, nodes};
 use crate::hooks::StopAtStep;
 use crate::monitored::MonitoredSession;
 use crate::{MonitoredTrainingSession, QueueRunner, Supervisor, create_global_step, create_global_step_in};
-use crate::{import_meta_graph, latest_checkpoint, queue_runners};
+use crate::{import_meta_graph, latest_checkpoint, queue_runners, replica_device_setter};
 use graph::{Graph, Node};
 use layers::{Formulas, Kind, Queue, Variable};
 use parking_lot::Mutex;
@@ -96,6 +96,21 @@ fn variables_of_replicas_need_a_device() {
         Variable::build(&graph.root().beside(w.handle().node()), "slot").shape([2]).kind(kind).make();
         Supervisor::build(&graph).is_chief(false).make().unwrap();
     }
+}
+
+/// In Python a supervisor that is made inside of a device scope has its own nodes there, and tutorials say to make it
+/// outside. Here it is made from a graph, so no scope that the program has reaches it.
+#[test]
+fn a_supervisor_is_outside_of_device_scopes() {
+    let graph = graph();
+    let scope = replica_device_setter(1).worker_device("/job:worker/task:0").on(&graph.root());
+    create_global_step_in(&scope).unwrap();
+    let before = nodes(&graph, "");
+    Supervisor::build(&graph).is_chief(false).make().unwrap();
+    let all = nodes(&graph, "");
+    let own: Vec<&String> = all.iter().filter(|node| !before.contains(node)).collect();
+    assert!(own.iter().any(|node| node.contains("report_uninitialized_variables")), "{own:?}");
+    assert!(own.iter().all(|node| !node.contains("/job:worker")), "{own:?}");
 }
 
 /// A graph whose step takes a number from a queue that a thread fills: three times, then the input is at its end.
