@@ -4,8 +4,8 @@ use crate::{browser, python, root};
 use anyhow::Result;
 use std::process::Command;
 
-/// What tests need besides what is built by default: stores that speak HTTP, which share all they are built on.
-const FEATURES: &str = "s3,gs,az";
+/// What tests need besides what is built by default: all stores.
+const FEATURES: &str = "s3,gs,az,hdfs";
 
 /// Runs everything, or only Rust tests whose name contains the filter.
 pub fn run(filter: &[&str]) -> Result<()> {

@@ -49,16 +49,17 @@ class FullDiskTest(unittest.TestCase):
 
     def test_a_full_disk_ends_training_and_loses_nothing(self):
         with disk() as small:
-            port, = serving.free_ports(1)
-            spec = {"ps": [f"127.0.0.1:{port}"]}
-            own = serving.command("flowgrid", spec, "ps", 0, ["--journal", small.folder])
-            counter = tf1.get_variable("counter", [NUMBERS], initializer=tf1.zeros_initializer())
-            train = counter.assign_add(tf.ones([NUMBERS]))
+            spec = {job: [f"127.0.0.1:{port}"] for job, port in zip(("ps", "worker"), serving.free_ports(2))}
+            ps = [*small.inside, *serving.command("flowgrid", spec, "ps", 0, ["--journal", small.folder])]
+            worker, target = serving.command("flowgrid", spec, "worker", 0), f"grpc://{spec['worker'][0]}"
+            with tf1.device("/job:ps"):
+                counter = tf1.get_variable("counter", [NUMBERS], initializer=tf1.zeros_initializer())
+                train = counter.assign_add(tf.ones([NUMBERS]))
             counted = 0
-            with serving.process([*small.inside, *own]):
+            with serving.process(ps), serving.process(worker):
                 # A code that it takes for the loss of a task would make it begin anew for ever.
                 with self.assertRaises(tf.errors.ResourceExhaustedError) as failed:
-                    with tf1.train.MonitoredTrainingSession(f"grpc://127.0.0.1:{port}") as session:
+                    with tf1.train.MonitoredTrainingSession(target) as session:
                         while counted < 100:
                             session.run(train.op)
                             counted += 1
@@ -66,7 +67,7 @@ class FullDiskTest(unittest.TestCase):
                 self.assertIn("No space left on device", str(failed.exception))
                 self.assertGreater(counted, 5)
             small.grow()
-            with serving.process([*small.inside, *own]), tf1.Session(f"grpc://127.0.0.1:{port}") as session:
+            with serving.process(ps), serving.process(worker), tf1.Session(target) as session:
                 found = session.run(counter)
                 self.assertTrue((found == counted).all(), (found, counted))
                 self.assertTrue((session.run(train) == counted + 1).all())

@@ -114,6 +114,7 @@ def scenario():
         check.assertIn(PS, str(late))
 
         both.heal()
+        session.close()
         session = connect(graph, spec)
         check.assertEqual(session.run(count), 2.0)  # the ps was there all the time, and no step was done twice
         session.run(graph.wait_unlocked)            # what the lost step held on the ps is free again,

@@ -30,7 +30,10 @@ fn a_task_of_tf_config_is_none_of_another_cluster() {
         &["--cluster-json", r#"{"ps": ["c:1"], "worker": ["d:1", "e:1"]}"#],
         &both,
     ] {
-        assert_eq!(resolved(flags, CONFIG), "INVALID_ARGUMENT: The cluster has more than one job: say which of ps, worker");
+        assert_eq!(
+            resolved(flags, CONFIG),
+            "INVALID_ARGUMENT: The cluster has more than one job: say which of ps, worker"
+        );
         let job = [flags, &["--job", "worker"]].concat();
         assert_eq!(resolved(&job, CONFIG), "INVALID_ARGUMENT: The cluster has more than one task: say which of 0, 1");
         let task = [&job[..], &["--task", "0"]].concat();
