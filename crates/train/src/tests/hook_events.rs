@@ -1,25 +1,16 @@
 //! What hooks write to files: summaries, speed, and traces of steps.
 
-use super::{Folder, graph};
+use super::{Folder, counting, graph};
 use crate::hooks::{Every, Profiler, StopAtStep, SummarySaver};
-use crate::{FileWriter, MonitoredTrainingSession, create_global_step};
-use graph::{Graph, Node, Output};
+use crate::{FileWriter, MonitoredTrainingSession};
+use graph::Output;
 use io::event::{SessionStatus, SummaryData};
 use io::{Event, EventReader, EventWhat, FileSystems};
-use layers::{Formula, Formulas, summary};
+use layers::{Formulas, summary};
 use session::feeds;
 use std::sync::Arc;
 use std::time::Duration;
-use tensor::{Bytes, DType};
-
-/// A graph whose step adds one to its counter, and gives the square of what the counter was.
-fn counting() -> (Graph, Node, Output) {
-    let graph = graph();
-    let step = create_global_step(&graph).unwrap();
-    let square = graph.root().op("Square").named("loss").input(&step.value().cast(DType::F32)).output();
-    let next = step.assign_add(&graph.root().after([square.node()]).constant(1i64));
-    (graph, next, square)
-}
+use tensor::Bytes;
 
 /// The files of a folder whose names begin like this, in order.
 fn files(folder: &Folder, start: &str) -> Vec<String> {

@@ -22,12 +22,23 @@ mod sync_replicas;
 mod told;
 mod variables;
 
-use graph::Graph;
+use crate::create_global_step;
+use graph::{Graph, Node, Output};
+use layers::{Formula, Formulas};
 use std::sync::atomic::{AtomicU32, Ordering};
-use tensor::Tensor;
+use tensor::{DType, Tensor};
 
 fn graph() -> Graph {
     Graph::with_ops(ops::registry())
+}
+
+/// A graph whose step adds one to its counter, and gives the square of what the counter was.
+fn counting() -> (Graph, Node, Output) {
+    let graph = graph();
+    let step = create_global_step(&graph).unwrap();
+    let square = graph.root().op("Square").named("loss").input(&step.value().cast(DType::F32)).output();
+    let next = step.assign_add(&graph.root().after([square.node()]).constant(1i64));
+    (graph, next, square)
 }
 
 /// Numbers without symmetry, the same as in `fixtures/losses.py`.

@@ -1,6 +1,6 @@
 //! Monitored sessions: hooks around steps, and servers of one cluster that come and go.
 
-use super::{Folder, graph};
+use super::{Folder, counting, graph};
 use crate::hooks::{
     CheckpointSaver, CheckpointSaverListener, Every, FeedFn, FinalOps, GlobalStepWaiter, LoggingTensor,
 };
@@ -9,11 +9,8 @@ use crate::monitored::{
     ChiefSessionCreator, MonitoredSession, RunArgs, RunContext, RunValues, SessionContext, SessionRunHook,
     SingularMonitoredSession,
 };
-use crate::{
-    MonitoredTrainingSession, Saver, create_global_step, create_global_step_in, latest_checkpoint,
-    replica_device_setter,
-};
-use graph::{Graph, Node, Output};
+use crate::{MonitoredTrainingSession, Saver, create_global_step_in, latest_checkpoint, replica_device_setter};
+use graph::{Graph, Output};
 use layers::{Formula, Formulas, Initializer, Variable};
 use parking_lot::Mutex;
 use session::{Feeds, LocalCluster, Session, feeds};
@@ -21,15 +18,6 @@ use status::{Code, Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tensor::DType;
-
-/// A graph whose step adds one to its counter, and gives the square of what the counter was.
-fn counting() -> (Graph, Node, Output) {
-    let graph = graph();
-    let step = create_global_step(&graph).unwrap();
-    let square = graph.root().op("Square").named("loss").input(&step.value().cast(DType::F32)).output();
-    let next = step.assign_add(&graph.root().after([square.node()]).constant(1i64));
-    (graph, next, square)
-}
 
 /// Notes what it is called for.
 #[derive(Clone)]
