@@ -23,6 +23,8 @@ pub(crate) struct HdfsFileSystem {
     clients: Mutex<BTreeMap<String, Client>>,
     config: Option<String>,
     user: Option<String>,
+    /// How often and how long a name node is asked again, if no configuration says it.
+    retries: [(&'static str, String); 2],
     calls: Arc<Calls>,
 }
 
@@ -58,6 +60,7 @@ impl HdfsFileSystem {
             clients: Mutex::default(),
             config: options.get("HADOOP_CONF_DIR").map(str::to_string).or(home),
             user: options.get("HADOOP_USER_NAME").map(str::to_string),
+            retries: retries(options),
             calls: Arc::new(Calls { threads, limit: options.request_timeout + options.retry_timeout }),
         }
     }
@@ -72,9 +75,10 @@ impl HdfsFileSystem {
         if !service.ends_with("://") {
             builder = builder.with_url(service);
         }
-        if let Some(folder) = &self.config {
-            builder = builder.with_config_dir(folder.clone());
-        }
+        builder = match &self.config {
+            Some(folder) => builder.with_config_dir(folder.clone()),
+            None => builder.with_config(self.retries.clone()),
+        };
         if let Some(user) = &self.user {
             builder = builder.with_user(user.clone());
         }
@@ -98,6 +102,15 @@ impl HdfsFileSystem {
     fn status(&self, name: &str) -> Result<FileStatus> {
         self.ask(name, |client, path| async move { client.get_file_info(&path).await })
     }
+}
+
+/// Hadoop's own rule is 15 attempts with up to 15 s between them, in which the reason would be lost with our patience.
+fn retries(options: &StoreOptions) -> [(&'static str, String); 2] {
+    let longest = options.retry_timeout / (options.retries as u32).max(1);
+    [
+        ("dfs.client.failover.max.attempts", options.retries.to_string()),
+        ("dfs.client.failover.sleep.max.millis", longest.as_millis().to_string()),
+    ]
 }
 
 /// The service of a name, and the path there.

@@ -4,6 +4,7 @@ use crate::hdfs::address;
 use crate::{StoreOptions, file_systems};
 use status::Code;
 use std::net::TcpListener;
+use std::time::Duration;
 
 #[test]
 fn a_name_is_a_service_and_a_path() {
@@ -19,7 +20,10 @@ fn a_name_is_a_service_and_a_path() {
 fn a_name_node_that_is_not_there_is_an_error() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let name = format!("hdfs://{address}/file");
-    let error = file_systems(&StoreOptions::new()).stat(&name).unwrap_err();
-    assert!(matches!(error.code, Code::Unavailable | Code::FailedPrecondition), "{error}");
-    assert!(error.message.starts_with(&name), "{error}");
+    for retries in [0, 3] {
+        let options = StoreOptions::new().with_retries(retries, Duration::from_millis(30));
+        let error = file_systems(&options).stat(&name).unwrap_err();
+        assert_eq!(error.code, Code::Unavailable, "{error}");
+        assert!(error.message.starts_with(&name) && error.message.contains("refused"), "{error}");
+    }
 }
