@@ -42,7 +42,7 @@ impl Peers for GrpcPeers {
             dial()?; // a bad address shows here, not in the middle of a step
             Ok(Arc::new(Link::to_worker(task.to_string(), address.to_string(), patience, dial)))
         };
-        Ok(Arc::new(FarWorker { link: link(TENSOR_WINDOW)?, slow: link(PIECES_WINDOW)? }))
+        Ok(Arc::new(FarWorker { link: link(TENSOR_WINDOW)?, slow: link(PIECES_WINDOW)?, ended: Arc::default() }))
     }
 
     fn spawn(&self, work: Pin<Box<dyn Future<Output = ()> + Send>>) {

@@ -168,14 +168,13 @@ fn run_options(options: pb::RunOptions) -> RunOptions {
     }
 }
 
-fn named(tensors: Vec<pb::NamedTensorProto>) -> Result<Vec<(String, Tensor)>> {
-    tensors.into_iter().map(|named| Ok((named.name, decode_tensor(named.tensor.unwrap_or_default())?))).collect()
-}
-
-fn encode_named(tensors: Vec<(String, Tensor)>) -> Result<Vec<pb::NamedTensorProto>> {
-    let encode =
-        |(name, tensor): (String, Tensor)| Ok(pb::NamedTensorProto { name, tensor: Some(encode_tensor(&tensor)?) });
-    tensors.into_iter().map(encode).collect()
+/// Tensors with names, whose contents may have come apart from their message.
+fn named(
+    tensors: Vec<pb::NamedTensorProto>,
+    mut content: impl FnMut(usize) -> Option<Buffer>,
+) -> Result<Vec<(String, Tensor)>> {
+    let tensors = tensors.into_iter().enumerate();
+    tensors.map(|(place, named)| Ok((named.name, with_content(named.tensor, content(place))?))).collect()
 }
 
 /// A tensor whose content may have come apart from its message.
@@ -194,10 +193,13 @@ fn with_content(message: Option<pb::TensorProto>, content: Option<Buffer>) -> Re
 pub(crate) const RUN_STEP: split::Form = request(&[2, 2, 4]);
 /// The same for a callable.
 pub(crate) const RUN_CALLABLE: split::Form = request(&[3, 4]);
+/// The same for the run of a graph.
+pub(crate) const RUN_GRAPH: split::Form = request(&[3, 2, 4]);
 
 /// Answers, with the way to the contents of what was fetched.
 pub(crate) const RUN_STEP_ANSWER: split::Form = answer(&[1, 2, 4]);
 pub(crate) const RUN_CALLABLE_ANSWER: split::Form = answer(&[1, 4]);
+pub(crate) const RUN_GRAPH_ANSWER: split::Form = answer(&[1, 2, 4]);
 
 /// Contents of tensors below this size are not worth a block of their own.
 const APART_FROM: usize = 16 << 10;
@@ -227,12 +229,10 @@ pub(crate) fn tensors_with_content(
 
 pub(crate) fn run_step(
     request: pb::RunStepRequest,
-    mut content: impl FnMut(usize) -> Option<Buffer>,
+    content: impl FnMut(usize) -> Option<Buffer>,
 ) -> Result<RunStep> {
-    let feeds = request.feed.into_iter().enumerate();
-    let feeds = feeds.map(|(place, named)| Ok((named.name, with_content(named.tensor, content(place))?)));
     Ok(RunStep {
-        feeds: feeds.collect::<Result<_>>()?,
+        feeds: named(request.feed, content)?,
         fetches: request.fetch,
         targets: request.target,
         options: run_options(request.options.unwrap_or_default()),
@@ -387,12 +387,15 @@ pub(crate) fn encode_deregister_graph(session: String, graph: String) -> pb::Der
     }
 }
 
-pub(crate) fn run_graph(request: pb::RunGraphRequest) -> Result<RunGraph> {
+pub(crate) fn run_graph(
+    request: pb::RunGraphRequest,
+    content: impl FnMut(usize) -> Option<Buffer>,
+) -> Result<RunGraph> {
     Ok(RunGraph {
         session: if request.create_worker_session_called { request.session_handle } else { String::new() },
         graph: request.graph_handle,
         step_id: request.step_id as u64,
-        send: named(request.send)?,
+        send: named(request.send, content)?,
         recv: request.recv_key,
         trace: request.exec_opts.is_some_and(|options| options.record_timeline || options.record_costs),
         partial: request.is_partial,
@@ -415,8 +418,8 @@ pub(crate) fn get_status() -> pb::GetStatusRequest {
     pb::GetStatusRequest {}
 }
 
-pub(crate) fn encode_run_graph(request: RunGraph, request_id: i64) -> Result<pb::RunGraphRequest> {
-    Ok(pb::RunGraphRequest {
+pub(crate) fn encode_run_graph(request: RunGraph, request_id: i64) -> Result<Vec<bytes::Bytes>> {
+    let rest = pb::RunGraphRequest {
         create_worker_session_called: !request.session.is_empty(),
         session_handle: request.session,
         graph_handle: request.graph,
@@ -426,21 +429,22 @@ pub(crate) fn encode_run_graph(request: RunGraph, request_id: i64) -> Result<pb:
             record_costs: request.trace,
             ..pb::ExecutorOpts::default()
         }),
-        send: encode_named(request.send)?,
         recv_key: request.recv,
         is_partial: request.partial,
         is_last_partial_run: request.last_partial,
         store_errors_in_response_body: true,
         request_id,
-    })
+        send: Vec::new(),
+    };
+    answers::message(&feeds(3), &request.send, &rest)
 }
 
-pub(crate) fn run_graph_answer(answer: RunGraphAnswer) -> Result<pb::RunGraphResponse> {
-    Ok(pb::RunGraphResponse {
-        recv: encode_named(answer.recv)?,
+pub(crate) fn run_graph_answer(answer: RunGraphAnswer) -> Result<Vec<bytes::Bytes>> {
+    let rest = pb::RunGraphResponse {
         step_stats: (!answer.stats.is_empty()).then(|| encode_stats(answer.stats)),
         ..pb::RunGraphResponse::default()
-    })
+    };
+    answers::answer(&answer.recv, &rest)
 }
 
 pub(crate) fn run_graph_error(error: Error) -> pb::RunGraphResponse {
@@ -451,13 +455,17 @@ pub(crate) fn run_graph_error(error: Error) -> pb::RunGraphResponse {
     }
 }
 
-pub(crate) fn decode_run_graph_answer(answer: pb::RunGraphResponse, derived: bool) -> Result<RunGraphAnswer> {
+pub(crate) fn decode_run_graph_answer(
+    answer: pb::RunGraphResponse,
+    content: impl FnMut(usize) -> Option<Buffer>,
+    derived: bool,
+) -> Result<RunGraphAnswer> {
     if answer.status_code != 0 {
         let mut error = Error::new(Code::from_number(answer.status_code), answer.status_error_message);
         error.derived = derived || error.message.contains("[_Derived_]") || error.code == Code::Cancelled;
         return Err(error);
     }
-    Ok(RunGraphAnswer { recv: named(answer.recv)?, stats: decode_stats(answer.step_stats.unwrap_or_default()) })
+    Ok(RunGraphAnswer { recv: named(answer.recv, content)?, stats: decode_stats(answer.step_stats.unwrap_or_default()) })
 }
 
 pub(crate) fn recv_tensor(request: pb::RecvTensorRequest) -> RecvTensor {

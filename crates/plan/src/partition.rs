@@ -17,6 +17,10 @@ pub struct Part {
     pub task: String,
     /// What it runs.
     pub graph: GraphDef,
+    /// What its run is fed: names, and the keys under which they are sent with it.
+    pub feeds: Vec<(String, String)>,
+    /// What its run gives: names, and the keys under which they come back with its answer.
+    pub fetches: Vec<(String, String)>,
 }
 
 /// Cuts a step into one graph for each task that takes part.
@@ -36,9 +40,20 @@ pub fn partition(mut step: StepGraph, devices: &[Device], graph: &FlatGraph, pre
     let (library, versions) = (&*graph.library, &graph.versions);
     let described =
         |nodes| GraphDef { nodes, library: library.clone(), versions: versions.clone(), debug_info: Bytes::new() };
-    let parts = cut.parts.into_iter();
-    let mut parts: Vec<Part> =
-        parts.map(|(task, nodes)| Part { task: task_names[task as usize].clone(), graph: described(nodes) }).collect();
+    let Cut { tasks, parts, .. } = cut;
+    let exchanged = |list: &[(String, u32)], task: u32| {
+        let here = list.iter().filter(|(_, device)| tasks[*device as usize] == task);
+        here.map(|(name, device)| (name.clone(), exchange_key(&devices[*device as usize], name))).collect()
+    };
+    let mut parts: Vec<Part> = parts
+        .into_iter()
+        .map(|(task, nodes)| Part {
+            task: task_names[task as usize].clone(),
+            graph: described(nodes),
+            feeds: exchanged(&step.feeds, task),
+            fetches: exchanged(&step.fetches, task),
+        })
+        .collect();
     parts.sort_by(|a, b| a.task.cmp(&b.task));
     Ok(parts)
 }
@@ -148,6 +163,11 @@ impl Cut<'_> {
     fn push(&mut self, task: u32, def: NodeDef) {
         self.parts.entry(task).or_default().push(Arc::new(def));
     }
+}
+
+/// The key of a value that a run exchanges with the client.
+fn exchange_key(device: &Device, tensor: &str) -> String {
+    format!("{0};{1:016x};{0};{tensor};0:0", device.spec, device.incarnation)
 }
 
 fn output_name(node: &StepNode, index: u32) -> String {

@@ -1,11 +1,15 @@
 //! What a step needs of the graph: everything behind its fetches and targets, up to its feeds.
 
+use crate::Device;
 use graph::{AttrValue, Edge, FlatGraph, NodeDef, NodeId, TensorName};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use status::{Result, invalid, not_found};
 use std::sync::Arc;
 use tensor::DType;
+
+/// The device to which feeds come, by place in the list of devices.
+const MASTER: u32 = 0;
 
 /// What a step is given and what it is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,6 +27,10 @@ pub struct Signature {
 pub struct StepGraph {
     /// Its nodes.
     pub nodes: Vec<StepNode>,
+    /// What is fed, and the devices to which it comes.
+    pub feeds: Vec<(String, u32)>,
+    /// What is fetched, and the devices from which it leaves.
+    pub fetches: Vec<(String, u32)>,
 }
 
 /// A node of a step, on its device.
@@ -39,17 +47,13 @@ pub struct StepNode {
     pub device: u32,
 }
 
-/// Finds what a step needs. `placement` gives each node's device; feeds and fetches live on `client`.
-pub fn prune(
-    graph: &FlatGraph,
-    signature: &Signature,
-    placement: &[u32],
-    client: (u32, &str, u64),
-) -> Result<StepGraph> {
+/// Finds what a step needs. `placement` gives each node's device, by place in `devices`. Feeds come to the first of them, the
+/// master's own. Fetches leave from where they are made: the answer of that task's run brings them.
+pub fn prune(graph: &FlatGraph, signature: &Signature, placement: &[u32], devices: &[Device]) -> Result<StepGraph> {
     if signature.fetches.is_empty() && signature.targets.is_empty() {
         return Err(invalid!("Must specify at least one target to fetch or execute."));
     }
-    let mut step = Pruning { graph, placement, client, fed: FxHashMap::default(), new: FxHashMap::default() };
+    let mut step = Pruning { graph, placement, devices, fed: FxHashMap::default(), new: FxHashMap::default() };
     let feeds = signature
         .feeds
         .iter()
@@ -63,6 +67,7 @@ pub fn prune(
             return Err(invalid!("Endpoint \"{name}\" fed more than once."));
         }
         out.nodes.push(node);
+        out.feeds.push((name.clone(), MASTER));
     }
     let mut wanted: Vec<NodeId> = Vec::new();
     for (edge, name) in fetches.iter().zip(&signature.fetches) {
@@ -78,6 +83,7 @@ pub fn prune(
     step.collect(&wanted, &mut out);
     for (edge, name) in fetches.iter().zip(&signature.fetches) {
         let node = step.fetch_node(*edge, name);
+        out.fetches.push((name.clone(), node.device));
         out.nodes.push(node);
     }
     Ok(out)
@@ -99,7 +105,7 @@ fn find_tensor(graph: &FlatGraph, name: &str, what: &str) -> Result<Edge> {
 struct Pruning<'a> {
     graph: &'a FlatGraph,
     placement: &'a [u32],
-    client: (u32, &'a str, u64),
+    devices: &'a [Device],
     /// Fed outputs, and the nodes that stand for them.
     fed: FxHashMap<Edge, NodeId>,
     /// Numbers in the step of nodes of the graph.
@@ -158,24 +164,25 @@ impl Pruning<'_> {
 
     fn feed_node(&self, edge: Edge, name: &str) -> StepNode {
         let dtype = self.dtype(edge);
-        let def = self.transfer("_recv", "_Recv", ("tensor_type", dtype), name, edge);
+        let def = self.transfer("_recv", "_Recv", ("tensor_type", dtype), name, (edge, MASTER));
         StepNode {
             def,
             inputs: SmallVec::new(),
             controls: SmallVec::new(),
             output_types: smallvec::smallvec![dtype],
-            device: self.client.0,
+            device: MASTER,
         }
     }
 
     fn fetch_node(&self, edge: Edge, name: &str) -> StepNode {
-        let def = self.transfer("_send", "_Send", ("T", self.dtype(edge)), name, edge);
+        let device = self.placement[edge.node as usize];
+        let def = self.transfer("_send", "_Send", ("T", self.dtype(edge)), name, (edge, device));
         StepNode {
             def,
             inputs: smallvec::smallvec![self.source(edge)],
             controls: SmallVec::new(),
             output_types: SmallVec::new(),
-            device: self.client.0,
+            device,
         }
     }
 
@@ -183,21 +190,29 @@ impl Pruning<'_> {
         self.graph.node(edge.node).output_types[edge.index as usize].base()
     }
 
-    /// A node that exchanges a value with the client, through the client's device.
-    fn transfer(&self, prefix: &str, op: &str, dtype: (&str, DType), tensor: &str, edge: Edge) -> Arc<NodeDef> {
-        let (_, device, incarnation) = self.client;
+    /// A node that exchanges a value with the client, through a run of the task that has this device.
+    fn transfer(
+        &self,
+        prefix: &str,
+        op: &str,
+        dtype: (&str, DType),
+        tensor: &str,
+        (edge, device): (Edge, u32),
+    ) -> Arc<NodeDef> {
+        let Device { spec, incarnation } = &self.devices[device as usize];
+        let device = spec.to_string();
         let attrs: [(&str, AttrValue); 6] = [
             (dtype.0, dtype.1.into()),
             ("tensor_name", tensor.into()),
-            ("send_device", device.into()),
-            ("send_device_incarnation", (incarnation as i64).into()),
-            ("recv_device", device.into()),
+            ("send_device", device.as_str().into()),
+            ("send_device_incarnation", (*incarnation as i64).into()),
+            ("recv_device", device.as_str().into()),
             ("client_terminated", true.into()),
         ];
         Arc::new(NodeDef {
             name: format!("{prefix}_{}_{}", self.graph.node(edge.node).def.name, edge.index),
             op: op.to_string(),
-            device: device.to_string(),
+            device,
             attrs: attrs.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
             ..NodeDef::default()
         })

@@ -2,7 +2,7 @@
 
 use crate::api::RunGraph;
 use crate::ids;
-use crate::master::plans::Plan;
+use crate::master::plans::{Exchanged, Plan};
 use crate::master::session::MasterSession;
 use crate::master::step::{Cleanup, RunStep, RunStepAnswer};
 use graph::{Edge, FlatGraph, TensorName};
@@ -82,16 +82,14 @@ impl MasterSession {
 
     async fn run_piece(&self, partial: &Partial, request: RunStep, last: bool) -> Result<RunStepAnswer> {
         let plan = &partial.plan;
-        let send: Vec<(String, Tensor)> =
-            request.feeds.into_iter().map(|(name, tensor)| (plan.key(&name), tensor)).collect();
-        let recv: Vec<String> = request.fetches.iter().map(|name| plan.key(name)).collect();
-        let calls = plan.parts.iter().map(|part| {
+        let exchanged = plan.exchange(request.feeds, &request.fetches)?;
+        let calls = plan.parts.iter().zip(exchanged).map(|(part, Exchanged { send, recv })| {
             let call = RunGraph {
                 session: self.handle.clone(),
                 graph: part.graph.clone(),
                 step_id: partial.step_id,
-                send: if part.is_own { send.clone() } else { Vec::new() },
-                recv: if part.is_own { recv.clone() } else { Vec::new() },
+                send,
+                recv,
                 partial: true,
                 last_partial: last,
                 trace: false,
@@ -101,9 +99,9 @@ impl MasterSession {
         let answers = self.bounded(self.run_parts(calls.collect()), request.options.timeout).await?;
         let mut received: FxHashMap<String, Tensor> = answers.into_iter().flat_map(|answer| answer.recv).collect();
         let mut answer = RunStepAnswer::default();
-        for (name, key) in request.fetches.iter().zip(&recv) {
-            if let Some(tensor) = received.remove(key) {
-                answer.tensors.push((name.clone(), tensor));
+        for name in request.fetches {
+            if let Some(tensor) = received.remove(&plan.fetch(&name)?.key) {
+                answer.tensors.push((name, tensor));
             }
         }
         Ok(answer)

@@ -11,6 +11,7 @@ use plan::Signature;
 use rustc_hash::FxHashMap;
 use status::{Result, internal};
 use std::sync::Arc;
+use tensor::Tensor;
 
 /// The plans made so far; they stay right when the graph grows.
 #[derive(Default)]
@@ -29,8 +30,8 @@ enum Making {
 /// A step made ready at all tasks that take part.
 pub(crate) struct Plan {
     pub parts: Vec<PlanPart>,
-    /// What the keys of feeds and fetches begin with.
-    pub key_prefix: String,
+    feeds: FxHashMap<String, Exchange>,
+    fetches: FxHashMap<String, Exchange>,
     /// The graphs of a session that logs its placement, until a step has told the client.
     pub untold: Mutex<Vec<GraphDef>>,
     signature: Signature,
@@ -42,15 +43,52 @@ pub(crate) struct PlanPart {
     pub task: String,
     pub client: Arc<dyn WorkerClient>,
     pub graph: String,
-    /// Whether feeds and fetches pass here.
+    /// Whether it is the master's own task.
     pub is_own: bool,
 }
 
+/// How a feed or fetch travels.
+pub(crate) struct Exchange {
+    /// With the run of this part,
+    part: usize,
+    /// under this key.
+    pub key: String,
+}
+
+/// What the run of one part takes and gives.
+#[derive(Clone, Default)]
+pub(crate) struct Exchanged {
+    pub send: Vec<(String, Tensor)>,
+    pub recv: Vec<String>,
+}
+
 impl Plan {
-    /// The key under which a feed or fetch travels.
-    pub fn key(&self, tensor: &str) -> String {
-        format!("{}{tensor};0:0", self.key_prefix)
+    /// What of a step's feeds and fetches each part exchanges, in the order of the parts.
+    pub fn exchange(&self, feeds: Vec<(String, Tensor)>, fetches: &[String]) -> Result<Vec<Exchanged>> {
+        let mut parts = vec![Exchanged::default(); self.parts.len()];
+        for (name, tensor) in feeds {
+            let feed = self.feeds.get(&name).ok_or_else(|| internal!("{name} is no feed of this step"))?;
+            parts[feed.part].send.push((feed.key.clone(), tensor));
+        }
+        for name in fetches {
+            let Exchange { part, key } = self.fetch(name)?;
+            parts[*part].recv.push(key.clone());
+        }
+        Ok(parts)
     }
+
+    /// How a fetch travels.
+    pub fn fetch(&self, name: &str) -> Result<&Exchange> {
+        self.fetches.get(name).ok_or_else(|| internal!("{name} is no fetch of this step"))
+    }
+}
+
+/// Where each name is, among those of all parts.
+fn by_name<'a>(parts: impl Iterator<Item = &'a Vec<(String, String)>>) -> FxHashMap<String, Exchange> {
+    let of_part = |(part, names): (usize, &'a Vec<(String, String)>)| {
+        names.iter().map(move |(name, key)| (name.clone(), Exchange { part, key: key.clone() }))
+    };
+    parts.enumerate().flat_map(of_part).collect()
 }
 
 impl MasterSession {
@@ -98,11 +136,13 @@ impl MasterSession {
             true => parts.iter().map(|part| part.graph.clone()).collect(),
             false => Vec::new(),
         };
+        let feeds = by_name(parts.iter().map(|part| &part.feeds));
+        let fetches = by_name(parts.iter().map(|part| &part.fetches));
         let registered = join_all(parts.into_iter().map(|part| self.register(part.task, part.graph))).await;
-        let name = &self.attributes[0].name;
         Ok(Plan {
             parts: self.all_or_none(registered).await?,
-            key_prefix: format!("{name};{:016x};{name};", self.devices[0].incarnation),
+            feeds,
+            fetches,
             untold: Mutex::new(untold),
             signature: signature.clone(),
             number,
@@ -121,8 +161,7 @@ impl MasterSession {
             let state = self.state.read();
             (state.graph.clone(), state.placement.clone())
         };
-        let master = (0, &*self.attributes[0].name, self.devices[0].incarnation);
-        let step = plan::prune(&graph, signature, &placement, master)?;
+        let step = plan::prune(&graph, signature, &placement, &self.devices)?;
         plan::partition(step, &self.devices, &graph, &format!("{number}_"))
     }
 

@@ -4,10 +4,10 @@ use crate::RunOptions;
 use crate::api::{RunGraph, RunGraphAnswer, StepStats, TransferStats, from_task};
 use crate::ids;
 use crate::master::noting::Noting;
-use crate::master::plans::{Plan, PlanPart};
+use crate::master::plans::{Exchanged, Plan, PlanPart};
 use crate::master::session::MasterSession;
 use futures_channel::oneshot;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use graph::GraphDef;
 use op::{Cancel, CancelToken};
@@ -116,16 +116,15 @@ impl MasterSession {
         options: &RunOptions,
     ) -> Result<RunStepAnswer> {
         let step_id = ids::step_id();
-        let mut send = Some(feeds.into_iter().map(|(name, tensor)| (plan.key(&name), tensor)).collect::<Vec<_>>());
-        let keys: Vec<String> = fetches.iter().map(|name| plan.key(name)).collect();
+        let exchanged = plan.exchange(feeds, fetches)?;
         let mut calls = Vec::new();
-        for part in &plan.parts {
+        for (part, Exchanged { send, recv }) in plan.parts.iter().zip(exchanged) {
             let request = RunGraph {
                 session: self.handle.clone(),
                 graph: part.graph.clone(),
                 step_id,
-                send: if part.is_own { send.take().unwrap_or_default() } else { Vec::new() },
-                recv: if part.is_own { keys.clone() } else { Vec::new() },
+                send,
+                recv,
                 trace: options.trace,
                 ..RunGraph::default()
             };
@@ -139,7 +138,7 @@ impl MasterSession {
         let cleanup = Cleanup { session: self, plan, step_id };
         let answers = self.run_parts(calls).await;
         drop(cleanup);
-        let mut answer = self.collect(plan, answers?, fetches, &keys, options)?;
+        let mut answer = self.collect(plan, answers?, fetches, options)?;
         if let Some(noting) = noting {
             answer.metadata.transfers = noting.end().await;
         }
@@ -151,11 +150,11 @@ impl MasterSession {
         if calls.len() == 1
             && let Some((part, request)) = calls.pop()
         {
-            return Ok(vec![named(part, part.client.run_graph(request).await)?]);
+            return Ok(vec![self.run_part(part, request).await?]);
         }
         let mut running: FuturesUnordered<_> = calls
             .into_iter()
-            .map(|(part, request)| async move { named(part, part.client.run_graph(request).await) })
+            .map(|(part, request)| self.run_part(part, request))
             .collect();
         let (mut answers, mut derived) = (Vec::new(), None);
         while let Some(answer) = running.next().await {
@@ -168,12 +167,23 @@ impl MasterSession {
         derived.map_or(Ok(answers), Err)
     }
 
+    async fn run_part(&self, part: &PlanPart, request: RunGraph) -> Result<RunGraphAnswer> {
+        let answer = part.client.run_graph(request).await;
+        if part.is_own {
+            return answer;
+        }
+        let answer = answer.map_err(|error| from_task(error, &part.task))?;
+        for (key, tensor) in &answer.recv {
+            self.worker.counters.came(key, tensor.byte_size());
+        }
+        Ok(answer)
+    }
+
     fn collect(
         &self,
         plan: &Plan,
         answers: Vec<RunGraphAnswer>,
         fetches: &[String],
-        keys: &[String],
         options: &RunOptions,
     ) -> Result<RunStepAnswer> {
         let mut answer = RunStepAnswer::default();
@@ -182,7 +192,8 @@ impl MasterSession {
             received.extend(part.recv);
             answer.metadata.stats.extend(part.stats);
         }
-        for (name, key) in fetches.iter().zip(keys) {
+        for name in fetches {
+            let key = &plan.fetch(name)?.key;
             let place = received.iter().position(|(found, _)| found == key);
             let place = place.ok_or_else(|| internal!("the step gave no value for {name}"))?;
             let tensor = match fetches.iter().filter(|other| *other == name).count() {
@@ -217,10 +228,6 @@ fn end<T, A, B>(ended: Either<(Result<T>, A), (std::result::Result<Error, onesho
     }
 }
 
-fn named(part: &PlanPart, answer: Result<RunGraphAnswer>) -> Result<RunGraphAnswer> {
-    answer.map_err(|error| if part.is_own { error } else { from_task(error, &part.task) })
-}
-
 /// Tells all tasks that a step is over, however it ended.
 pub(crate) struct Cleanup<'a> {
     pub session: &'a MasterSession,
@@ -232,11 +239,13 @@ impl Drop for Cleanup<'_> {
     fn drop(&mut self) {
         let (plan, step_id) = (self.plan.clone(), self.step_id);
         let work = async move {
-            for part in &plan.parts {
+            let tell = async |part: &PlanPart| {
                 if let Err(error) = part.client.cleanup_graph(step_id).await {
                     tracing::debug!("{} did not clean up step {step_id}: {error}", part.task);
                 }
-            }
+            };
+            // All at once: one that is lost must not keep it from the others.
+            join_all(plan.parts.iter().map(tell)).await;
         };
         if self.plan.parts.iter().all(|part| part.is_own) {
             // Nothing to wait for: the worker is this task's own.

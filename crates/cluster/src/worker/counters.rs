@@ -74,5 +74,6 @@ impl Counters {
 fn tells_counts(key: &str) -> bool {
     let Ok(key) = Key::parse(key) else { return false };
     let edge = key.tensor.strip_prefix("edge_").and_then(|edge| edge.split_once('_'));
-    edge.is_some_and(|(_, node)| node.strip_prefix(COUNTERS).is_some_and(|rest| rest.starts_with('/')))
+    let node = edge.map_or(key.tensor, |(_, node)| node);
+    node.strip_prefix(COUNTERS).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -57,6 +57,12 @@ impl WorkerSession {
         })
     }
 
+    /// Whether its master is another task, and what it fetches leaves this one.
+    pub fn has_far_master(&self, worker: &Worker) -> bool {
+        let own = self.cluster.as_ref().map_or_else(|| worker.name.clone(), |(_, task)| task.to_string());
+        !self.master_task.is_empty() && self.master_task != own
+    }
+
     /// Tells those who wait for this session's gradients that none will come.
     pub fn end(&self) {
         if let Some(member) = &self.member {

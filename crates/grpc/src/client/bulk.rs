@@ -5,6 +5,8 @@ use crate::wire;
 use crate::wire::split::{Apart, Form, Splitter};
 use bytes::Bytes;
 use futures_util::stream;
+use http::HeaderMap;
+use http::request::Builder;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use prost::Message;
@@ -17,35 +19,37 @@ use tonic::{Code, Status};
 /// The most digits that a deadline may have on the wire.
 const LONGEST_DEADLINE: u128 = 99_999_999;
 
-/// Sends a message in pieces; gives the one of the answer, its large contents apart.
+/// Sends a message in pieces; gives the one of the answer, its large contents apart, and its headers.
 pub(super) async fn call<M: Message + Default>(
     line: &Line,
-    path: &'static str,
-    timeout: Option<Duration>,
+    request: Builder,
     message: Vec<Bytes>,
     form: &'static Form,
-) -> Result<Apart<M>, Status> {
-    let mut request = post(path);
-    if let Some(timeout) = timeout {
-        let deadline = match timeout.as_millis() {
-            milliseconds if milliseconds <= LONGEST_DEADLINE => format!("{milliseconds}m"),
-            _ => format!("{}S", u128::from(timeout.as_secs()).min(LONGEST_DEADLINE)),
-        };
-        request = request.header("grpc-timeout", deadline);
-    }
+) -> Result<(Apart<M>, HeaderMap), Status> {
     let frames = stream::iter(message.into_iter().map(|piece| Ok::<_, Infallible>(Frame::data(piece))));
     let answer = send(line, request.body(Body::new(StreamBody::new(frames)))).await?;
     let mut splitter = Splitter::new(form);
-    read(line, answer.into_body(), |data| splitter.push(data).map_err(wire::status)).await?;
-    splitter.finish().map_err(wire::status)
+    let (head, body) = answer.into_parts();
+    read(line, body, |data| splitter.push(data).map_err(wire::status)).await?;
+    Ok((splitter.finish().map_err(wire::status)?, head.headers))
 }
 
 /// The beginning of a request.
-pub(super) fn post(path: &'static str) -> http::request::Builder {
+pub(super) fn post(path: &'static str) -> Builder {
     http::Request::post(path)
         .version(http::Version::HTTP_2)
         .header(http::header::TE, "trailers")
         .header(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE)
+}
+
+/// A request that is to be answered within this time.
+pub(super) fn within(request: Builder, timeout: Option<Duration>) -> Builder {
+    let Some(timeout) = timeout else { return request };
+    let deadline = match timeout.as_millis() {
+        milliseconds if milliseconds <= LONGEST_DEADLINE => format!("{milliseconds}m"),
+        _ => format!("{}S", u128::from(timeout.as_secs()).min(LONGEST_DEADLINE)),
+    };
+    request.header("grpc-timeout", deadline)
 }
 
 /// Sends a request; gives the answer, unless it is an error from the start.
@@ -88,7 +92,7 @@ pub(super) async fn read(
 }
 
 /// What the end of an answer says.
-pub(super) fn check_end(trailers: Option<&http::HeaderMap>) -> Result<(), Status> {
+pub(super) fn check_end(trailers: Option<&HeaderMap>) -> Result<(), Status> {
     match trailers.and_then(Status::from_header_map) {
         Some(status) if status.code() == Code::Ok => Ok(()),
         Some(status) => Err(status),

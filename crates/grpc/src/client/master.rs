@@ -68,10 +68,10 @@ impl MasterClient {
 
     /// Runs a step.
     pub async fn run_step(&self, session: &str, step: RunStep) -> Result<RunStepAnswer> {
-        let (timeout, form) = (step.options.timeout, &wire::RUN_STEP_ANSWER);
+        let (request, form) = (bulk::within(bulk::post(RUN_STEP), step.options.timeout), &wire::RUN_STEP_ANSWER);
         let message = wire::encode_run_step(session, step)?;
-        let call = async |line: Arc<Line>| bulk::call(&line, RUN_STEP, timeout, message, form).await;
-        let (answer, content) = self.link.call("RunStep", call).await?.open();
+        let call = async |line: Arc<Line>| bulk::call(&line, request, message, form).await;
+        let (answer, content) = self.link.call("RunStep", call).await?.0.open();
         wire::decode_run_step_answer(answer, content)
     }
 
@@ -115,8 +115,8 @@ impl MasterClient {
     ) -> Result<(Vec<Tensor>, RunMetadata)> {
         let message = wire::encode_run_callable(session, handle, &feeds)?;
         let form = &wire::RUN_CALLABLE_ANSWER;
-        let call = async |line: Arc<Line>| bulk::call(&line, RUN_CALLABLE, None, message, form).await;
-        let (answer, content): (pb::RunCallableResponse, _) = self.link.call("RunCallable", call).await?.open();
+        let call = async |line: Arc<Line>| bulk::call(&line, bulk::post(RUN_CALLABLE), message, form).await;
+        let (answer, content): (pb::RunCallableResponse, _) = self.link.call("RunCallable", call).await?.0.open();
         let tensors = wire::tensors_with_content(answer.fetch, content)?;
         Ok((tensors, stats::decode_run_metadata(answer.metadata.unwrap_or_default())?))
     }

@@ -3,6 +3,7 @@
 mod bulk;
 pub(crate) mod channel;
 pub(crate) mod cork;
+pub(crate) mod ended;
 mod failure;
 pub(crate) mod link;
 pub(crate) mod master;

@@ -1,8 +1,9 @@
 //! Another task's WorkerService.
 
+use crate::client::ended::{self, Added, Ended};
 use crate::client::link::{Line, Link};
-use crate::client::{pieces, together};
-use crate::server::MAX_MESSAGE;
+use crate::client::{bulk, pieces, together};
+use crate::server::{ENDED, MAX_MESSAGE, RUN_GRAPH, TAKES_ENDED};
 use crate::wire::{self, stats};
 use cluster::{
     Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvTensor, RegisterGraph, RunGraph,
@@ -11,6 +12,7 @@ use cluster::{
 use proto::tensorflow as pb;
 use proto::tensorflow::worker_service_client::WorkerServiceClient;
 use rand::Rng;
+use status::Result;
 use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
@@ -21,6 +23,8 @@ pub(crate) struct FarWorker {
     pub link: Arc<Link>,
     /// For tensors that are read slowly: what is under way of them must not stand before other answers.
     pub slow: Arc<Link>,
+    /// Steps that are over, of which the task hears with the next one.
+    pub ended: Arc<Ended>,
 }
 
 fn client(line: &Line) -> WorkerServiceClient<Channel> {
@@ -73,19 +77,31 @@ impl WorkerClient for FarWorker {
 
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
         Box::pin(async move {
+            let (mut post, form) = (bulk::post(RUN_GRAPH), &wire::RUN_GRAPH_ANSWER);
             let message = wire::encode_run_graph(request, request_id())?;
-            let call = async |line: Arc<Line>| client(&line).run_graph(message).await;
-            let answer = self.link.call("RunGraph", call).await?;
-            let derived = answer.metadata().contains_key(wire::DERIVED_HEADER);
-            wire::decode_run_graph_answer(answer.into_inner(), derived)
+            let mut ended = self.ended.take();
+            if let Some(steps) = ended.steps() {
+                post = post.header(ENDED, steps);
+            }
+            let call = async |line: Arc<Line>| bulk::call(&line, post, message, form).await;
+            let (answer, headers) = self.link.call("RunGraph", call).await?;
+            ended.are_told(headers.contains_key(TAKES_ENDED));
+            let (answer, content) = answer.open();
+            wire::decode_run_graph_answer(answer, content, headers.contains_key(wire::DERIVED_HEADER))
         })
     }
 
     fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()> {
         Box::pin(async move {
-            let message = pb::CleanupGraphRequest { step_id: step_id as i64 };
-            let call = async |line: Arc<Line>| client(&line).cleanup_graph(message).await;
-            self.link.call("CleanupGraph", call).await.map(drop)
+            match self.ended.add(step_id) {
+                Added::Refused => cleanup_graph(&self.link, step_id, None).await,
+                Added::First => {
+                    // Not part of this call: others will add to the list and go away. It ends with the list.
+                    tokio::spawn(ended::tell_in_time(self.link.clone(), self.ended.clone()));
+                    Ok(())
+                }
+                Added::Next => Ok(()),
+            }
         })
     }
 
@@ -119,6 +135,15 @@ impl WorkerClient for FarWorker {
     fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
         Box::pin(pieces::open_tensor(self.slow.clone(), request_id(), request))
     }
+}
+
+/// Ends a step, and others besides where the task takes several at once.
+pub(super) async fn cleanup_graph(link: &Link, step_id: u64, others: Option<String>) -> Result<()> {
+    let mut request = tonic::Request::new(pb::CleanupGraphRequest { step_id: step_id as i64 });
+    if let Some(others) = others.and_then(|others| others.parse().ok()) {
+        request.metadata_mut().insert(ENDED, others);
+    }
+    link.call("CleanupGraph", async |line: Arc<Line>| client(&line).cleanup_graph(request).await).await.map(drop)
 }
 
 /// Tells a task that keeps a tensor until then that it is here.

@@ -52,7 +52,7 @@ async fn run_callable(service: &Service, body: Body) -> Result<Vec<Bytes>> {
 }
 
 /// The one message of a request.
-async fn receive<M: Message + Default>(mut body: Body, form: &'static Form) -> Result<Apart<M>> {
+pub(super) async fn receive<M: Message + Default>(mut body: Body, form: &'static Form) -> Result<Apart<M>> {
     let mut splitter = Splitter::new(form);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|gone| cancelled!("The client stopped sending its request: {gone}"))?;

@@ -5,6 +5,7 @@ mod bulk;
 pub(crate) mod inflate;
 mod master;
 pub(crate) mod recent;
+mod run;
 mod transfer;
 mod worker;
 
@@ -30,6 +31,7 @@ use tonic::transport::server::Router;
 use transfer::Transfers;
 
 pub(crate) use bulk::{RUN_CALLABLE, RUN_STEP};
+pub(crate) use run::{ENDED, RUN_GRAPH, TAKES_ENDED};
 pub(crate) use transfer::{PATH, RAW, TAKES_SEVERAL, TOGETHER};
 
 /// Messages may be as large as TensorFlow's.

@@ -3,6 +3,7 @@
 use crate::server::SMALL_FRAME;
 use crate::server::before::{Answering, Bulk};
 use crate::server::recent::Recent;
+use crate::server::run::{self, RUN_GRAPH};
 use crate::wire::together::{self, Kind};
 use crate::wire::{self, pieces, transfer};
 use bytes::Bytes;
@@ -30,7 +31,7 @@ pub(crate) const TAKES_SEVERAL: &str = "flowgrid-takes-several";
 /// A request is a key and a few numbers, or some hundreds of them.
 const MAX_REQUEST: usize = 1 << 20;
 
-/// The transfers of the worker service.
+/// What moves tensors in the worker service.
 #[derive(Clone)]
 pub(crate) struct Transfers {
     pub worker: Arc<dyn WorkerClient>,
@@ -38,13 +39,14 @@ pub(crate) struct Transfers {
 }
 
 impl Bulk for Transfers {
-    const PATHS: &'static [&'static str] = &[PATH, TOGETHER];
+    const PATHS: &'static [&'static str] = &[PATH, TOGETHER, RUN_GRAPH];
 
     fn answer(&self, request: http::Request<Body>) -> Answering {
         let Transfers { worker, recent } = self.clone();
         Box::pin(async move {
             let answer = match request.uri().path() {
                 TOGETHER => several(worker, &recent, request).await,
+                RUN_GRAPH => run::answer(&*worker, &recent, request).await,
                 _ => answer(&*worker, &recent, request).await,
             };
             Ok(answer.unwrap_or_else(|error| wire::status(error).into_http()))

@@ -1,15 +1,15 @@
 //! WorkerService: what masters and other workers call.
 
 use crate::server::recent::Recent;
+use crate::server::run::{self, ENDED};
 use crate::server::transfer::now_micros;
 use crate::wire;
 use crate::wire::{buffers, stats};
 use cluster::WorkerClient;
 use proto::tensorflow as pb;
 use proto::tensorflow::worker_service_server::WorkerService;
-use status::{Error, Result, unimplemented_op};
+use status::{Result, unimplemented_op};
 use std::sync::Arc;
-use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
 
 type Answer<T> = std::result::Result<Response<T>, Status>;
@@ -21,16 +21,6 @@ pub(crate) struct Service {
 
 fn answer<T>(result: Result<T>) -> Answer<T> {
     result.map(Response::new).map_err(wire::status)
-}
-
-/// An error inside a good answer, since gRPC's own errors must be short.
-fn failed(error: Error) -> Response<pb::RunGraphResponse> {
-    let derived = error.derived;
-    let mut answer = Response::new(wire::run_graph_error(error));
-    if derived {
-        answer.metadata_mut().insert(wire::DERIVED_HEADER, MetadataValue::from_static("1"));
-    }
-    answer
 }
 
 #[tonic::async_trait]
@@ -73,21 +63,14 @@ impl WorkerService for Service {
         answer(forgotten.map(|()| pb::DeregisterGraphResponse {}))
     }
 
-    async fn run_graph(&self, request: Request<pb::RunGraphRequest>) -> Answer<pb::RunGraphResponse> {
-        let request = request.into_inner();
-        let in_body = request.store_errors_in_response_body;
-        let call = async {
-            self.recent.check(request.request_id, "RunGraph (Worker)", || wire::describe_run_graph(&request))?;
-            let run = wire::run_graph(request)?;
-            wire::run_graph_answer(self.client.run_graph(run).await?)
-        };
-        match call.await {
-            Err(error) if in_body => Ok(failed(error)),
-            result => answer(result),
-        }
+    async fn run_graph(&self, _: Request<pb::RunGraphRequest>) -> Answer<pb::RunGraphResponse> {
+        answer(Err(status::internal!("RunGraph is answered before this service sees it")))
     }
 
     async fn cleanup_graph(&self, request: Request<pb::CleanupGraphRequest>) -> Answer<pb::CleanupGraphResponse> {
+        if let Some(others) = request.metadata().as_ref().get(ENDED) {
+            run::forget(&*self.client, others).await;
+        }
         let cleaned = self.client.cleanup_graph(request.into_inner().step_id as u64).await;
         answer(cleaned.map(|()| pb::CleanupGraphResponse {}))
     }

@@ -6,6 +6,7 @@ mod link;
 mod master;
 mod pieces;
 mod recent;
+mod run;
 mod sockets;
 mod split;
 mod together;

@@ -75,8 +75,7 @@ fn a_lowered_conditional_is_cut_as_tensorflow_cuts_it() {
     let devices = devices(&["worker:0", "worker:1"]);
     let placement = place(&graph, &devices, &[], false).unwrap();
     let signature = Signature { fetches: vec!["cond/Identity:0".to_string()], ..Signature::default() };
-    let client = (0, "/job:worker/replica:0/task:0/device:CPU:0", 1);
-    let parts = partition(prune(&graph, &signature, &placement, client).unwrap(), &devices, &graph, "").unwrap();
+    let parts = partition(prune(&graph, &signature, &placement, &devices).unwrap(), &devices, &graph, "").unwrap();
     let expected = "
         Func/cond/then/_0/input/_9/_S1 _Recv
         Func/cond/then/_0/input_control_node/_8/_S0 _Recv

@@ -4,13 +4,11 @@ use super::text::{devices, graph, lines, sorted};
 use crate::{Signature, partition, place, prune};
 use graph::{AttrValue, FlatGraph};
 
-const CLIENT: &str = "/job:worker/replica:0/task:0/device:CPU:0";
-
 fn parts(graph: &FlatGraph, fetch: &str) -> status::Result<Vec<crate::Part>> {
     let devices = devices(&["worker:0", "worker:1", "worker:2"]);
     let placement = place(graph, &devices, &[], false)?;
     let signature = Signature { fetches: vec![fetch.to_string()], ..Signature::default() };
-    let step = prune(graph, &signature, &placement, (0, CLIENT, 1))?;
+    let step = prune(graph, &signature, &placement, &devices)?;
     partition(step, &devices, graph, "0_")
 }
 
@@ -39,6 +37,21 @@ fn a_value_crosses_once_for_all_its_readers() {
              a/_0_S0 _Send a",
         ],
     );
+}
+
+#[test]
+fn a_fetch_leaves_from_the_task_that_makes_it() {
+    let graph = graph(
+        "a Const @/job:worker/task:0
+         b Mul a a @/job:worker/task:1",
+    );
+    let parts = parts(&graph, "b:0").unwrap();
+    assert_eq!(lines(&parts[0]), sorted("a Const\n a/_0_S0 _Send a"));
+    assert_eq!(lines(&parts[1]), sorted("a/_0_S0 _Recv\n b Mul a/_0_S0 a/_0_S0\n _send_b_0 _Send b"));
+    let device = "/job:worker/replica:0/task:1/device:CPU:0";
+    let incarnation = devices(&["worker:0", "worker:1", "worker:2"])[1].incarnation;
+    let key = format!("{device};{incarnation:016x};{device};b:0;0:0");
+    assert_eq!((&parts[0].fetches[..], &parts[1].fetches[..]), (&[][..], &[("b:0".to_string(), key)][..]));
 }
 
 #[test]
