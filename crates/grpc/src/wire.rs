@@ -227,10 +227,7 @@ pub(crate) fn tensors_with_content(
     tensors.into_iter().enumerate().map(|(place, message)| with_content(Some(message), content(place))).collect()
 }
 
-pub(crate) fn run_step(
-    request: pb::RunStepRequest,
-    content: impl FnMut(usize) -> Option<Buffer>,
-) -> Result<RunStep> {
+pub(crate) fn run_step(request: pb::RunStepRequest, content: impl FnMut(usize) -> Option<Buffer>) -> Result<RunStep> {
     Ok(RunStep {
         feeds: named(request.feed, content)?,
         fetches: request.fetch,
@@ -465,7 +462,10 @@ pub(crate) fn decode_run_graph_answer(
         error.derived = derived || error.message.contains("[_Derived_]") || error.code == Code::Cancelled;
         return Err(error);
     }
-    Ok(RunGraphAnswer { recv: named(answer.recv, content)?, stats: decode_stats(answer.step_stats.unwrap_or_default()) })
+    Ok(RunGraphAnswer {
+        recv: named(answer.recv, content)?,
+        stats: decode_stats(answer.step_stats.unwrap_or_default()),
+    })
 }
 
 pub(crate) fn recv_tensor(request: pb::RecvTensorRequest) -> RecvTensor {

@@ -3,6 +3,7 @@
 
 mod control_devices;
 mod control_loops;
+mod exchange;
 mod frames;
 mod lower;
 mod partition;

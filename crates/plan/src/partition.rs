@@ -2,6 +2,7 @@
 
 use crate::control_devices::move_control_flow;
 use crate::control_loops::{ControlLoops, add_control_loops};
+use crate::exchange::{self, add_fetches};
 use crate::{Device, StepGraph, StepNode};
 use graph::{AttrValue, Edge, FlatGraph, GraphDef, NodeDef, NodeId};
 use rustc_hash::FxHashMap;
@@ -30,6 +31,7 @@ pub fn partition(mut step: StepGraph, devices: &[Device], graph: &FlatGraph, pre
     let tasks: Vec<u32> = task_names.iter().map(first).collect();
     let names = devices.iter().map(|device| device.spec.to_string()).collect();
     move_control_flow(&mut step);
+    let fetches = add_fetches(&mut step, devices);
     let loops = add_control_loops(&mut step, &tasks, prefix)?;
     let step = &step;
     let mut cut =
@@ -43,7 +45,7 @@ pub fn partition(mut step: StepGraph, devices: &[Device], graph: &FlatGraph, pre
     let Cut { tasks, parts, .. } = cut;
     let exchanged = |list: &[(String, u32)], task: u32| {
         let here = list.iter().filter(|(_, device)| tasks[*device as usize] == task);
-        here.map(|(name, device)| (name.clone(), exchange_key(&devices[*device as usize], name))).collect()
+        here.map(|(name, device)| (name.clone(), exchange::key(&devices[*device as usize], name))).collect()
     };
     let mut parts: Vec<Part> = parts
         .into_iter()
@@ -51,7 +53,7 @@ pub fn partition(mut step: StepGraph, devices: &[Device], graph: &FlatGraph, pre
             task: task_names[task as usize].clone(),
             graph: described(nodes),
             feeds: exchanged(&step.feeds, task),
-            fetches: exchanged(&step.fetches, task),
+            fetches: exchanged(&fetches, task),
         })
         .collect();
     parts.sort_by(|a, b| a.task.cmp(&b.task));
@@ -163,11 +165,6 @@ impl Cut<'_> {
     fn push(&mut self, task: u32, def: NodeDef) {
         self.parts.entry(task).or_default().push(Arc::new(def));
     }
-}
-
-/// The key of a value that a run exchanges with the client.
-fn exchange_key(device: &Device, tensor: &str) -> String {
-    format!("{0};{1:016x};{0};{tensor};0:0", device.spec, device.incarnation)
 }
 
 fn output_name(node: &StepNode, index: u32) -> String {

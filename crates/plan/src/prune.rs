@@ -1,7 +1,8 @@
 //! What a step needs of the graph: everything behind its fetches and targets, up to its feeds.
 
 use crate::Device;
-use graph::{AttrValue, Edge, FlatGraph, NodeDef, NodeId, TensorName};
+use crate::exchange::exchanging;
+use graph::{Edge, FlatGraph, NodeDef, NodeId, TensorName};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use status::{Result, invalid, not_found};
@@ -22,15 +23,15 @@ pub struct Signature {
     pub targets: Vec<String>,
 }
 
-/// The part of a graph that a step runs, with nodes that receive feeds and send fetches.
+/// The part of a graph that a step runs, with nodes that receive feeds.
 #[derive(Default)]
 pub struct StepGraph {
     /// Its nodes.
     pub nodes: Vec<StepNode>,
     /// What is fed, and the devices to which it comes.
     pub feeds: Vec<(String, u32)>,
-    /// What is fetched, and the devices from which it leaves.
-    pub fetches: Vec<(String, u32)>,
+    /// What is fetched, and what it is.
+    pub fetches: Vec<(String, Edge)>,
 }
 
 /// A node of a step, on its device.
@@ -48,7 +49,7 @@ pub struct StepNode {
 }
 
 /// Finds what a step needs. `placement` gives each node's device, by place in `devices`. Feeds come to the first of them, the
-/// master's own. Fetches leave from where they are made: the answer of that task's run brings them.
+/// master's own.
 pub fn prune(graph: &FlatGraph, signature: &Signature, placement: &[u32], devices: &[Device]) -> Result<StepGraph> {
     if signature.fetches.is_empty() && signature.targets.is_empty() {
         return Err(invalid!("Must specify at least one target to fetch or execute."));
@@ -81,11 +82,7 @@ pub fn prune(graph: &FlatGraph, signature: &Signature, placement: &[u32], device
         wanted.push(graph.find(node).ok_or_else(|| not_found!("Op {name} not found in the graph"))?);
     }
     step.collect(&wanted, &mut out);
-    for (edge, name) in fetches.iter().zip(&signature.fetches) {
-        let node = step.fetch_node(*edge, name);
-        out.fetches.push((name.clone(), node.device));
-        out.nodes.push(node);
-    }
+    out.fetches = signature.fetches.iter().cloned().zip(fetches.iter().map(|&edge| step.source(edge))).collect();
     Ok(out)
 }
 
@@ -164,7 +161,8 @@ impl Pruning<'_> {
 
     fn feed_node(&self, edge: Edge, name: &str) -> StepNode {
         let dtype = self.dtype(edge);
-        let def = self.transfer("_recv", "_Recv", ("tensor_type", dtype), name, (edge, MASTER));
+        let source = (&*self.graph.node(edge.node).def.name, edge.index);
+        let def = exchanging("_Recv", ("tensor_type", dtype), name, source, &self.devices[MASTER as usize]);
         StepNode {
             def,
             inputs: SmallVec::new(),
@@ -174,47 +172,7 @@ impl Pruning<'_> {
         }
     }
 
-    fn fetch_node(&self, edge: Edge, name: &str) -> StepNode {
-        let device = self.placement[edge.node as usize];
-        let def = self.transfer("_send", "_Send", ("T", self.dtype(edge)), name, (edge, device));
-        StepNode {
-            def,
-            inputs: smallvec::smallvec![self.source(edge)],
-            controls: SmallVec::new(),
-            output_types: SmallVec::new(),
-            device,
-        }
-    }
-
     fn dtype(&self, edge: Edge) -> DType {
         self.graph.node(edge.node).output_types[edge.index as usize].base()
-    }
-
-    /// A node that exchanges a value with the client, through a run of the task that has this device.
-    fn transfer(
-        &self,
-        prefix: &str,
-        op: &str,
-        dtype: (&str, DType),
-        tensor: &str,
-        (edge, device): (Edge, u32),
-    ) -> Arc<NodeDef> {
-        let Device { spec, incarnation } = &self.devices[device as usize];
-        let device = spec.to_string();
-        let attrs: [(&str, AttrValue); 6] = [
-            (dtype.0, dtype.1.into()),
-            ("tensor_name", tensor.into()),
-            ("send_device", device.as_str().into()),
-            ("send_device_incarnation", (*incarnation as i64).into()),
-            ("recv_device", device.as_str().into()),
-            ("client_terminated", true.into()),
-        ];
-        Arc::new(NodeDef {
-            name: format!("{prefix}_{}_{}", self.graph.node(edge.node).def.name, edge.index),
-            op: op.to_string(),
-            device,
-            attrs: attrs.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
-            ..NodeDef::default()
-        })
     }
 }

@@ -152,10 +152,8 @@ impl MasterSession {
         {
             return Ok(vec![self.run_part(part, request).await?]);
         }
-        let mut running: FuturesUnordered<_> = calls
-            .into_iter()
-            .map(|(part, request)| self.run_part(part, request))
-            .collect();
+        let mut running: FuturesUnordered<_> =
+            calls.into_iter().map(|(part, request)| self.run_part(part, request)).collect();
         let (mut answers, mut derived) = (Vec::new(), None);
         while let Some(answer) = running.next().await {
             match answer {
