@@ -1,8 +1,10 @@
-//! Which cluster, and which task of it: from flags, or from TF_CONFIG.
+//! Which cluster, and which task of it: from flags, from a ServerDef, or from TF_CONFIG.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use session::{ClusterSpec, Task, TfConfig, cluster_from_text};
+use io::text::text_to_binary;
+use session::{ClusterSpec, ServerDef, ServerOptions, Task, TfConfig, cluster_from_text};
+use std::path::{Path, PathBuf};
 
 /// The cluster and this task's place in it.
 #[derive(Args, Clone, Debug)]
@@ -24,6 +26,12 @@ pub struct ClusterArgs {
     #[arg(long = "worker_hosts", alias = "worker-hosts", value_name = "HOSTS")]
     worker_hosts: Option<String>,
 
+    /// A file with TensorFlow's description of a server, a ServerDef message (as text, if its name ends in .pbtxt): the
+    /// cluster, this task's place in it, and what sessions get here. `--job` and `--task` count instead of its own.
+    #[arg(long, alias = "server_def", value_name = "FILE",
+          conflicts_with_all = ["cluster", "cluster_json", "ps_hosts", "worker_hosts"])]
+    server_def: Option<PathBuf>,
+
     /// The job this task belongs to; may be left out if there is only one.
     #[arg(long, alias = "job_name", alias = "job-name", value_name = "NAME")]
     job: Option<String>,
@@ -34,8 +42,18 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// The cluster and this task, or an error that says what is missing. TF_CONFIG counts if no flag names a cluster.
-    pub fn resolve(&self, tf_config: Option<&str>) -> Result<(ClusterSpec, Task)> {
+    /// What a server of this task begins with, or an error that says what is missing. TF_CONFIG counts if no flag names a
+    /// cluster.
+    pub fn options(&self, tf_config: Option<&str>) -> Result<ServerOptions> {
+        if let Some(file) = &self.server_def {
+            let message = read_server_def(file)?;
+            return Ok(ServerDef::read(&message, self.job.as_deref(), self.task)?.into());
+        }
+        let (cluster, task) = self.resolve(tf_config)?;
+        Ok(ServerOptions::new(cluster, task))
+    }
+
+    fn resolve(&self, tf_config: Option<&str>) -> Result<(ClusterSpec, Task)> {
         let config = match self.names_a_cluster() {
             true => TfConfig::default(), // a place in another cluster
             false => TfConfig::parse(tf_config.unwrap_or_default())?,
@@ -68,10 +86,20 @@ impl ClusterArgs {
             Some(cluster) => Ok(cluster.clone()),
             None => bail!(
                 "no cluster given: use --cluster 'worker=127.0.0.1:2222', --cluster-json, --ps_hosts and \
-                 --worker_hosts, or the environment variable TF_CONFIG"
+                 --worker_hosts, --server-def, or the environment variable TF_CONFIG"
             ),
         }
     }
+}
+
+/// The message in a file, which may be text.
+fn read_server_def(file: &Path) -> Result<Vec<u8>> {
+    let content = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    if file.extension().is_none_or(|extension| extension != "pbtxt") {
+        return Ok(content);
+    }
+    let text = String::from_utf8(content).with_context(|| format!("{} is no text", file.display()))?;
+    Ok(text_to_binary("tensorflow.ServerDef", &text)?.to_vec())
 }
 
 #[cfg(test)]

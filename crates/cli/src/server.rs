@@ -14,6 +14,7 @@ use std::time::Duration;
     flowgrid server --cluster 'worker=127.0.0.1:2222'\n  \
     flowgrid server --cluster 'ps=h0:2222;worker=h1:2222,h2:2222' --job worker --task 1\n  \
     flowgrid server --ps_hosts=h0:2222 --worker_hosts=h1:2222 --job_name=ps --task_index=0\n  \
+    flowgrid server --server-def server_def.pbtxt --task 1\n  \
     TF_CONFIG='{\"cluster\":{\"worker\":[\"127.0.0.1:2222\"]},\"task\":{\"type\":\"worker\",\"index\":0}}' flowgrid server\n\n\
     Then, in Python:  tf.compat.v1.Session(\"grpc://127.0.0.1:2222\")\n\
     It listens on the host it is given for itself, not on all interfaces: --bind 0.0.0.0 does.")]
@@ -30,13 +31,13 @@ pub struct Args {
     #[arg(long, default_value_t = 1, value_name = "N")]
     cpu_devices: usize,
 
-    /// Threads that run heavy ops side by side; 0 means one for each processor.
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    inter_op_parallelism_threads: usize,
+    /// Threads that run heavy ops side by side; as many as processors if 0 or nothing is said.
+    #[arg(long, value_name = "N")]
+    inter_op_parallelism_threads: Option<usize>,
 
-    /// Threads over which one op splits its loops; 0 means one for each processor.
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    intra_op_parallelism_threads: usize,
+    /// Threads over which one op splits its loops; as many as processors if 0 or nothing is said.
+    #[arg(long, value_name = "N")]
+    intra_op_parallelism_threads: Option<usize>,
 
     /// Seconds without a sign of life after which another task is taken for dead; a caller after three times as long.
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
@@ -52,17 +53,18 @@ pub struct Args {
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: Args) -> Result<()> {
-    let (cluster, task) = args.cluster.resolve(std::env::var("TF_CONFIG").ok().as_deref())?;
+    let options = args.cluster.options(std::env::var("TF_CONFIG").ok().as_deref())?;
+    let task = options.task.clone();
     let server = Server::start(ServerOptions {
         bind: args.bind,
         devices: args.cpu_devices,
-        inter_op_threads: args.inter_op_parallelism_threads,
-        intra_op_threads: args.intra_op_parallelism_threads,
+        inter_op_threads: args.inter_op_parallelism_threads.unwrap_or(options.inter_op_threads),
+        intra_op_threads: args.intra_op_parallelism_threads.unwrap_or(options.intra_op_threads),
         journal: args.task.journal,
         patience: Duration::from_secs_f64(args.peer_timeout),
         sync_policy: args.task.sync_policy.policy,
         given: Given::of(files::systems()),
-        ..ServerOptions::new(cluster, task.clone())
+        ..options
     })?;
     let metrics = args.task.metrics.map(|folder| {
         let every = args.task.metrics_interval.every;

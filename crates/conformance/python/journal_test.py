@@ -3,7 +3,6 @@ import contextlib
 import os
 import tempfile
 import threading
-import time
 import unittest
 
 import numpy as np
@@ -51,8 +50,19 @@ class Client(threading.Thread):
             self.missing = tf1.report_uninitialized_variables()
         self.counted, self.unknown, self.latest = 0, 0, 0
         self.failures, self.wrong, self.stopping = [], [], False
+        self.changed = threading.Condition()  # of what it counted, or found wrong
 
     def run(self):
+        self.work()
+        with self.changed:
+            self.changed.notify_all()
+
+    def wait_for(self, count, seconds):
+        """Whether it has counted so many, or found something wrong, in time."""
+        with self.changed:
+            return self.changed.wait_for(lambda: self.counted >= count or self.wrong, seconds)
+
+    def work(self):
         while not self.stopping and not self.wrong:
             try:
                 config = tf1.ConfigProto(operation_timeout_in_ms=8000)
@@ -78,7 +88,9 @@ class Client(threading.Thread):
     def advance_once(self, session):
         self.unknown = 1
         value, _ = session.run([self.advance, self.train])
-        self.counted, self.unknown = self.counted + 1, 0
+        with self.changed:
+            self.counted, self.unknown = self.counted + 1, 0
+            self.changed.notify_all()
         if value <= self.latest:
             self.wrong.append(("went back", self.latest, value))
         self.latest = value
@@ -92,11 +104,9 @@ class JournalTest(unittest.TestCase):
 
     def wait_for_steps(self, clients, steps):
         goal = [client.counted + steps for client in clients]
-        deadline = time.monotonic() + 60
-        while any(client.counted < want for client, want in zip(clients, goal)):
-            self.assertEqual([client.wrong for client in clients], [[], []])
-            self.assertLess(time.monotonic(), deadline, "no steps")
-            time.sleep(0.005)
+        in_time = [client.wait_for(want, 60) for client, want in zip(clients, goal)]
+        self.assertEqual([client.wrong for client in clients], [[], []])
+        self.assertTrue(all(in_time), "no steps")
 
     def kill_again_and_again(self, cluster):
         clients = [Client(cluster.target("worker", worker), worker) for worker in range(2)]
@@ -194,10 +204,11 @@ class MonitoredTest(unittest.TestCase):
 class Replica(threading.Thread):
     """A worker of a synchronous job, whose every step subtracts 0.5 from `w`; the first is a patient chief."""
 
-    def __init__(self, target, worker):
+    def __init__(self, target, worker, changed):
         super().__init__(daemon=True)
         self.worker, self.graph = worker, tf.Graph()
         self.steps, self.began, self.error = [], [], None
+        self.changed = changed  # told when one of these does
         setter = tf1.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{worker}")
         with self.graph.as_default(), tf1.device(setter):
             self.step = tf1.train.get_or_create_global_step()
@@ -214,7 +225,14 @@ class Replica(threading.Thread):
             with self.graph.as_default():
                 self.work()
         except Exception as error:
-            self.error = error
+            with self.changed:
+                self.error = error
+                self.changed.notify_all()
+
+    def note(self, notes, step):
+        with self.changed:
+            notes.append(int(step))
+            self.changed.notify_all()
 
     def work(self):
         replica = self
@@ -223,12 +241,12 @@ class Replica(threading.Thread):
             """Notes at which step sessions begin."""
 
             def after_create_session(self, session, coord):
-                replica.began.append(int(session.run(replica.step)))
+                replica.note(replica.began, session.run(replica.step))
 
         hooks = [self.synchronous, Beginnings(), tf1.train.StopAtStepHook(last_step=SYNCHRONOUS_STEPS)]
         with tf1.train.MonitoredSession(self.creator, hooks, stop_grace_period_secs=1) as session:
             while not session.should_stop():
-                self.steps.append(int(session.run([self.train, self.step])[1]))
+                self.note(self.steps, session.run([self.train, self.step])[1])
 
 
 SYNCHRONOUS_STEPS = 80
@@ -247,20 +265,22 @@ class SynchronousTest(unittest.TestCase):
             with self.subTest(policy=policy), journaled({"ps": 1, "worker": 2}, "--sync-policy", policy) as cluster:
                 self.kill_once(cluster)
 
-    def wait_for(self, replicas, condition):
-        deadline = time.monotonic() + 60
-        while not condition():
+    def wait_for(self, changed, replicas, condition):
+        def ended():
+            return condition() or any(replica.error for replica in replicas)
+        with changed:
+            in_time = changed.wait_for(ended, 60)
             self.assertEqual([replica.error for replica in replicas], [None, None])
-            self.assertLess(time.monotonic(), deadline, [replica.steps[-5:] for replica in replicas])
-            time.sleep(0.001)
+            self.assertTrue(in_time, [replica.steps[-5:] for replica in replicas])
 
     def kill_once(self, cluster):
-        replicas = chief, worker = [Replica(cluster.target("worker", task), task) for task in range(2)]
+        changed = threading.Condition()
+        replicas = chief, worker = [Replica(cluster.target("worker", task), task, changed) for task in range(2)]
         # A worker that finds no variables looks again 30 s later.
         chief.start()
-        self.wait_for(replicas, lambda: chief.began)
+        self.wait_for(changed, replicas, lambda: chief.began)
         worker.start()
-        self.wait_for(replicas, lambda: worker.began and len(worker.steps) > 5 and chief.steps[-1] > 20)
+        self.wait_for(changed, replicas, lambda: len(worker.steps) > 5 and chief.steps[-1] > 20)
         cluster.restart("ps", 0)
         for replica in replicas:
             replica.join(30)

@@ -22,10 +22,14 @@ impl DeviceSpec {
     /// Reads `/job:worker/task:1/device:CPU:0` with any part left out, in any order, or the short
     /// forms `/cpu:0` and `/GPU:*`.
     pub fn parse(text: &str) -> Result<DeviceSpec> {
+        DeviceSpec::read(text).map_err(|cure| invalid!("Malformed device specification '{text}': {cure}"))
+    }
+
+    /// The same; if it cannot be read, which part is wrong and what is right.
+    pub fn read(text: &str) -> std::result::Result<DeviceSpec, String> {
         let mut spec = DeviceSpec::default();
         for part in text.split('/').filter(|part| !part.is_empty()) {
-            let malformed = || invalid!("Malformed device specification '{text}': '/{part}' {}", cure(part));
-            spec.read_part(part).ok_or_else(malformed)?;
+            spec.read_part(part).ok_or_else(|| format!("'/{part}' {}", cure(part)))?;
         }
         Ok(spec)
     }

@@ -11,6 +11,7 @@ pub use client::master::MasterClient;
 pub use peers::GrpcPeers;
 pub use server::{Serving, serve};
 pub use wire::run_metadata_message;
+pub use wire::server_def::ServerDef;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 pub(crate) mod buffers;
 pub(crate) mod pieces;
+pub(crate) mod server_def;
 pub(crate) mod split;
 pub(crate) mod stats;
 pub(crate) mod together;
@@ -146,10 +147,14 @@ fn cluster_spec(def: pb::ClusterDef) -> Result<ClusterSpec> {
     let mut spec = ClusterSpec::new();
     for job in def.job {
         for (index, address) in job.tasks {
-            spec = spec.with_task(&job.name, index.max(0) as u32, &address)?;
+            spec = spec.with_task(&job.name, task_number(index)?, &address)?;
         }
     }
     Ok(spec)
+}
+
+fn task_number(index: i32) -> Result<u32> {
+    u32::try_from(index).map_err(|_| status::invalid!("Task {index} of a cluster: numbers of tasks begin with 0"))
 }
 
 fn encode_cluster(spec: &ClusterSpec) -> pb::ClusterDef {
@@ -319,7 +324,7 @@ pub(crate) fn encode_callable_options(options: CallableOptions) -> pb::CallableO
 
 pub(crate) fn create_worker_session(request: pb::CreateWorkerSessionRequest) -> Result<CreateWorkerSession> {
     let server = request.server_def.unwrap_or_default();
-    let own = Task { job: server.job_name, index: server.task_index.max(0) as u32 };
+    let own = Task { job: server.job_name, index: task_number(server.task_index)? };
     let cluster = match server.cluster.filter(|cluster| !cluster.job.is_empty()) {
         Some(cluster) => Some((cluster_spec(cluster)?, own)),
         None => None,

@@ -23,7 +23,7 @@ pub use cluster::{
 pub use counters::ServerCounters;
 pub use feeds::Feeds;
 pub use fetches::{FetchAs, Fetches};
-pub use grpc::run_metadata_message;
+pub use grpc::{ServerDef, run_metadata_message};
 pub use local_cluster::LocalCluster;
 pub use op::{COUNTERS, Given, SyncPolicy};
 pub use ops::data_structures::census::GradientCounts;

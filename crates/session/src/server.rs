@@ -2,7 +2,7 @@
 
 use crate::ServerCounters;
 use cluster::{ClusterSpec, Master, SessionConfig, Task, Worker, WorkerOptions};
-use grpc::{GrpcPeers, Serving};
+use grpc::{GrpcPeers, ServerDef, Serving};
 use op::{Given, Keeper, SyncPolicy};
 use ops::state::journal::JournalKeeper;
 use status::{Result, internal, invalid, unavailable};
@@ -69,6 +69,19 @@ impl ServerOptions {
             journal: None,
             default_session_config: SessionConfig::default(),
             given: Given::default(),
+        }
+    }
+}
+
+impl From<ServerDef> for ServerOptions {
+    /// What TensorFlow's description of a server says; its session configuration is that of its threads too.
+    fn from(def: ServerDef) -> ServerOptions {
+        let SessionConfig { inter_op_threads, intra_op_threads, .. } = def.default_session_config;
+        ServerOptions {
+            inter_op_threads,
+            intra_op_threads,
+            default_session_config: def.default_session_config,
+            ..ServerOptions::new(def.cluster, def.task)
         }
     }
 }

@@ -4,6 +4,7 @@ use flowgrid::prelude::*;
 use flowgrid::{ClusterSpec, Code, Task, TfConfig};
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::TcpListener;
 use std::sync::Mutex;
 use tracing_subscriber::EnvFilter;
 
@@ -316,17 +317,16 @@ fn what_travels_is_what_the_docs_say() {
 /// `tf.train.Server(cluster, job_name, task_index)` three times in one program, each at its address in the cluster.
 #[test]
 fn three_servers_of_one_program() {
-    // An address that only this process uses, so that its ports are free.
-    let [_, high, middle, low] = std::process::id().to_be_bytes();
-    let host = format!("127.{}.{middle}.{low}", 64 + high % 64);
-    let text = format!("worker={host}:2222,{host}:2223;ps={host}:2224");
-    let cluster = ClusterSpec::parse(&text).unwrap();
-    let start = |job: &str, index: u32| {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let addresses = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
+    let [ps, first, second] = addresses;
+    let cluster = ClusterSpec::parse(&format!("worker={first},{second};ps={ps}")).unwrap();
+    let mut listeners = listeners.into_iter();
+    let servers = [("ps", 0), ("worker", 0), ("worker", 1)].map(|(job, index)| {
         let task = Task { job: job.to_string(), index };
-        Server::start(ServerOptions::new(cluster.clone(), task)).unwrap()
-    };
-    let servers = [start("ps", 0), start("worker", 0), start("worker", 1)];
-    assert_eq!(servers.each_ref().map(Server::target), [2224, 2222, 2223].map(|port| format!("grpc://{host}:{port}")));
+        Server::start_on(ServerOptions::new(cluster.clone(), task), listeners.next().unwrap()).unwrap()
+    });
+    assert_eq!(servers.each_ref().map(Server::target), addresses.map(|address| format!("grpc://{address}")));
     let graph = Graph::new();
     let total = Variable::zeros(&graph.root().on("/job:ps/task:0"), "total", []);
     let give = |worker: u32| {

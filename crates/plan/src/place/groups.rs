@@ -139,9 +139,9 @@ fn request_of(node: &FlatNode) -> Result<Request> {
     if node.def.device.is_empty() {
         return Ok(Request::default());
     }
-    let requested = DeviceSpec::parse(&node.def.device).map_err(|_| {
+    let requested = DeviceSpec::read(&node.def.device).map_err(|cure| {
         let (device, name) = (&node.def.device, &node.def.name);
-        invalid!("Malformed device specification '{device}' in node: {{{{node {name}}}}}").at_node(name)
+        invalid!("Malformed device specification '{device}' in node: {{{{node {name}}}}}: {cure}").at_node(name)
     })?;
     let makes_handle = node.inputs.is_empty() && node.output_types.len() == 1 && is_handle(node.output_types[0]);
     let resource = if makes_handle { requested.clone() } else { DeviceSpec::default() };

@@ -158,7 +158,8 @@ fn a_name_that_cannot_be_read() {
         "A Const @/jab:x",
         false,
         CLUSTER,
-        "Malformed device specification '/jab:x' in node: {{node A}}\n\t [[{{node A}}]]",
+        "Malformed device specification '/jab:x' in node: {{node A}}: '/jab:x' is none of its parts, which are as in \
+         /job:worker/replica:0/task:0/device:CPU:0\n\t [[{{node A}}]]",
     );
 }
 
