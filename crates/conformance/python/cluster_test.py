@@ -1,5 +1,8 @@
 """Clusters of ps and worker tasks: ours, TensorFlow's, and mixed, with an unmodified client."""
+import os
 import re
+import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -145,9 +148,11 @@ class ClusterTest(unittest.TestCase):
                         with tf1.device("/job:ps/task:0"):
                             there = tf.identity(fed)
                         with tf1.device("/job:worker/task:0"):
-                            fetches.append(tf.identity(there))
+                            fetches.append((there, tf.identity(there)))
                     for found, value in zip(session.run(fetches, feeds), values):
-                        np.testing.assert_array_equal(found, value.astype(object) if value.dtype.kind == "S" else value)
+                        expected = value.astype(object) if value.dtype.kind == "S" else value
+                        for fetched in found:  # from the other task, and from the master's own
+                            np.testing.assert_array_equal(fetched, expected)
 
     def test_a_branch_and_a_loop_over_two_tasks(self):
         def on(device, value):
@@ -207,6 +212,28 @@ class ClusterTest(unittest.TestCase):
         for kinds in ({("ps", 0): THEIRS, ("worker", 0): OURS}, OURS):
             with self.subTest(kinds=kinds), serving.cluster(kinds, {"ps": 1, "worker": 1}) as targets:
                 self.assertEqual(received(targets), [(ps, worker, 4000), (worker, ps, 4000)])
+
+    def test_a_server_that_tensorflow_describes(self):
+        config = tf1.ConfigProto(allow_soft_placement=True)
+        spec = tf.train.ClusterSpec({"ps": ["127.0.0.1:0"], "worker": {3: "127.0.0.1:0"}})
+        described = tf.train.ServerDef(cluster=spec.as_cluster_def(), job_name="worker", task_index=3, protocol="grpc",
+                                       default_session_config=config)
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in ("server.pb", described.SerializeToString()), ("server.pbtxt", str(described).encode()):
+                path = os.path.join(folder, name)
+                with open(path, "wb") as file:
+                    file.write(content)
+                command = [os.environ["FLOWGRID_BIN"], "server", "--server-def", path]
+                with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
+                    try:
+                        task, _, _, target = serving.wait_ready(process).split()
+                        self.assertEqual(task, "/job:worker/replica:0/task:3")
+                        filters = tf1.ConfigProto(device_filters=["/job:worker"])
+                        with tf.Graph().as_default(), tf1.Session(target, config=filters) as session:
+                            with tf1.device("/job:worker/task:3/device:GPU:0"):  # soft placement finds the CPU
+                                self.assertEqual(session.run(tf.constant(2) * 3), 6)
+                    finally:
+                        process.kill()
 
     def test_errors_name_task_and_node(self):
         with serving.cluster(OURS, {"ps": 1, "worker": 1}) as targets:

@@ -68,8 +68,8 @@ pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, Va
 pub use ops;
 pub use session::{
     Addresses, Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, Given, LocalCluster,
-    PartialRun, RunMetadata, RunOptions, Server, ServerOptions, Session, SessionConfig, SyncPolicy, Task, TfConfig,
-    chrome_trace, cluster_from_text, feeds, tf_config,
+    PartialRun, RunMetadata, RunOptions, Server, ServerDef, ServerOptions, Session, SessionConfig, SyncPolicy, Task,
+    TfConfig, chrome_trace, cluster_from_text, feeds, tf_config,
 };
 pub use status::{Code, Error, Result};
 pub use store;

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(crate) struct WorkerSession {
     pub master_task: String,
     pub master_incarnation: i64,
+    /// Whether its master is another task: what it fetches leaves this one.
+    pub has_far_master: bool,
     pub cluster: Option<(ClusterSpec, Task)>,
     kernels: Arc<Kernels>,
     devices: Arc<SessionDevices>,
@@ -43,7 +45,9 @@ impl WorkerSession {
                 device.resources = fresh_resources(&worker.task, worker.given.clone(), &worker.counters);
             }
         }
+        let own = request.cluster.as_ref().map_or_else(|| worker.name.clone(), |(_, task)| task.to_string());
         Arc::new(WorkerSession {
+            has_far_master: !request.master_task.is_empty() && request.master_task != own,
             master_task: request.master_task.clone(),
             master_incarnation: request.master_incarnation,
             cluster: request.cluster.clone(),
@@ -55,12 +59,6 @@ impl WorkerSession {
             member: (worker.sync_policy != SyncPolicy::Tf && !request.session.is_empty())
                 .then(|| Arc::new(Member::new(worker.sync_policy, &request.master_task))),
         })
-    }
-
-    /// Whether its master is another task, and what it fetches leaves this one.
-    pub fn has_far_master(&self, worker: &Worker) -> bool {
-        let own = self.cluster.as_ref().map_or_else(|| worker.name.clone(), |(_, task)| task.to_string());
-        !self.master_task.is_empty() && self.master_task != own
     }
 
     /// Tells those who wait for this session's gradients that none will come.

@@ -6,6 +6,7 @@
 
 use crate::client::link::Link;
 use crate::client::worker::cleanup_graph;
+use http::HeaderValue;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,9 +83,12 @@ pub(crate) struct Telling {
 
 impl Telling {
     /// The steps as a header has them; none if there are none.
-    pub fn steps(&self) -> Option<String> {
+    pub fn steps(&self) -> Option<HeaderValue> {
         let steps: Vec<String> = self.steps.iter().map(u64::to_string).collect();
-        (!steps.is_empty()).then(|| steps.join(","))
+        let mut header = HeaderValue::from_str(&steps.join(",")).ok().filter(|header| !header.is_empty())?;
+        // It never comes again: the connection need not remember it, and forget other headers for it.
+        header.set_sensitive(true);
+        Some(header)
     }
 
     /// The task answered, and says whether it takes ended steps with a run. If it does not, as one that took the place of
@@ -125,6 +129,6 @@ async fn tell(link: &Link, mut telling: Telling) {
 }
 
 /// The steps that a header names.
-pub(crate) fn named(header: &http::HeaderValue) -> impl Iterator<Item = u64> {
+pub(crate) fn named(header: &HeaderValue) -> impl Iterator<Item = u64> {
     header.to_str().unwrap_or_default().split(',').filter_map(|step| step.parse().ok())
 }

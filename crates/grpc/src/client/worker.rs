@@ -9,6 +9,7 @@ use cluster::{
     Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvTensor, RegisterGraph, RunGraph,
     RunGraphAnswer, TransferStats, WorkerClient,
 };
+use http::{HeaderMap, HeaderName, HeaderValue};
 use proto::tensorflow as pb;
 use proto::tensorflow::worker_service_client::WorkerServiceClient;
 use rand::Rng;
@@ -16,6 +17,8 @@ use status::Result;
 use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
+use tonic::Extensions;
+use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 
 /// A far task.
@@ -138,11 +141,10 @@ impl WorkerClient for FarWorker {
 }
 
 /// Ends a step, and others besides where the task takes several at once.
-pub(super) async fn cleanup_graph(link: &Link, step_id: u64, others: Option<String>) -> Result<()> {
-    let mut request = tonic::Request::new(pb::CleanupGraphRequest { step_id: step_id as i64 });
-    if let Some(others) = others.and_then(|others| others.parse().ok()) {
-        request.metadata_mut().insert(ENDED, others);
-    }
+pub(super) async fn cleanup_graph(link: &Link, step_id: u64, others: Option<HeaderValue>) -> Result<()> {
+    let headers = HeaderMap::from_iter(others.map(|others| (HeaderName::from_static(ENDED), others)));
+    let message = pb::CleanupGraphRequest { step_id: step_id as i64 };
+    let request = tonic::Request::from_parts(MetadataMap::from_headers(headers), Extensions::default(), message);
     link.call("CleanupGraph", async |line: Arc<Line>| client(&line).cleanup_graph(request).await).await.map(drop)
 }
 
