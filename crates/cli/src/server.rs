@@ -27,9 +27,9 @@ pub struct Args {
     #[arg(long, value_name = "HOST")]
     bind: Option<String>,
 
-    /// CPU devices of this task: /device:CPU:0, /device:CPU:1, …
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    cpu_devices: usize,
+    /// CPU devices of this task: /device:CPU:0, /device:CPU:1, …; one if nothing is said.
+    #[arg(long, value_name = "N")]
+    cpu_devices: Option<usize>,
 
     /// Threads that run heavy ops side by side; as many as processors if 0 or nothing is said.
     #[arg(long, value_name = "N")]
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<()> {
     let task = options.task.clone();
     let server = Server::start(ServerOptions {
         bind: args.bind,
-        devices: args.cpu_devices,
+        devices: args.cpu_devices.unwrap_or(options.devices),
         inter_op_threads: args.inter_op_parallelism_threads.unwrap_or(options.inter_op_threads),
         intra_op_threads: args.intra_op_parallelism_threads.unwrap_or(options.intra_op_threads),
         journal: args.task.journal,

@@ -39,6 +39,11 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
+    /// How many CPU devices it asks for; one if it says nothing.
+    pub fn cpu_devices(&self) -> usize {
+        self.device_count.iter().find(|(kind, _)| kind == "CPU").map_or(1, |(_, count)| *count)
+    }
+
     /// This configuration laid over a server's own: what either of them asks for is asked for, and where only one thing
     /// can be, what this one says counts.
     pub fn laid_over(mut self, under: &SessionConfig) -> SessionConfig {

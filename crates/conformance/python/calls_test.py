@@ -16,12 +16,16 @@ tf1.disable_eager_execution()
 
 NO_LIMIT = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1), ("grpc.so_reuseport", 0)]
 STEPS = 10
+# What tasks of ours tell each other of steps that are over.
+ENDED, TAKES_ENDED = "flowgrid-ended-steps", "flowgrid-takes-ended-steps"
 
 
 class Door(grpc.GenericRpcHandler):
-    """Stands before a task: counts the calls by name and passes them on as they are."""
+    """Stands before a task: counts the calls by name and passes them on, with these headers. Without headers tasks of ours
+    take each other for TensorFlow's."""
 
-    def __init__(self):
+    def __init__(self, headers=()):
+        self.headers = headers
         self.counts, self.changed = collections.Counter(), threading.Condition()
         self.server = grpc.server(futures.ThreadPoolExecutor(32), handlers=[self], options=NO_LIMIT)
         self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
@@ -34,12 +38,20 @@ class Door(grpc.GenericRpcHandler):
     def service(self, details):
         call = self.channel.unary_unary(details.method)
 
+        def kept(metadata):
+            return [(key, value) for key, value in metadata if key in self.headers]
+
         def forward(request, context):
+            name, headers = details.method.rsplit("/", 1)[1], kept(context.invocation_metadata())
             with self.changed:
-                self.counts[details.method.rsplit("/", 1)[1]] += 1
+                self.counts[name] += 1
+                self.counts["ended"] += sum(len(value.split(",")) for key, value in headers if key == ENDED)
+                self.counts["ended"] += name == "CleanupGraph"
                 self.changed.notify_all()
             try:
-                return call(request)
+                answer, made = call.with_call(request, metadata=headers)
+                context.send_initial_metadata(kept(made.initial_metadata()))
+                return answer
             except grpc.RpcError as error:
                 context.abort(error.code(), error.details())
         return grpc.unary_unary_rpc_method_handler(forward)
@@ -50,10 +62,10 @@ class Door(grpc.GenericRpcHandler):
 
 
 @contextlib.contextmanager
-def doors(size):
+def doors(size, headers=()):
     """A cluster of ours in which every call goes through the door of its task, {(job, task): Door}."""
     ports, running = iter(serving.free_ports(sum(size.values()))), []
-    found = {(job, task): Door() for job, count in size.items() for task in range(count)}
+    found = {(job, task): Door(headers) for job, count in size.items() for task in range(count)}
     real = {task: f"127.0.0.1:{next(ports)}" for task in found}
     with contextlib.ExitStack() as stack:
         for own, door in found.items():
@@ -113,7 +125,7 @@ class CallsTest(unittest.TestCase):
         for task, door in found.items():
             with door.changed:
                 self.assertTrue(door.changed.wait_for(
-                    lambda: door.counts["CleanupGraph"] == door.counts["RunGraph"], 30), (task, door.counts))
+                    lambda: door.counts["ended"] == door.counts["RunGraph"], 30), (task, door.counts))
 
     def test_between_graph(self):
         self.count({"ps": 2, "worker": 1}, lambda: descend(layers(0)), {
@@ -134,6 +146,21 @@ class CallsTest(unittest.TestCase):
             ("ps", 0): {"RunGraph": 1, "RecvTensor": 4, "CleanupGraph": 1},  # weights for three, and whether it is done
             ("ps", 1): {"RunGraph": 1, "RecvTensor": 4, "CleanupGraph": 1},
         })
+
+    def test_a_fetch_comes_with_the_run_and_its_end_with_the_next(self):
+        with doors({"worker": 2}, (ENDED, TAKES_ENDED)) as found, tf.Graph().as_default():
+            with tf1.device("/job:worker/task:0"):
+                x = tf1.get_variable("x", [], initializer=tf1.ones_initializer())
+            with tf1.device("/job:worker/task:1"):
+                fetched = x + 2
+            with tf1.Session("grpc://" + found["worker", 0].address) as session:
+                session.run(x.initializer)
+                for _ in range(STEPS):
+                    self.assertEqual(session.run(fetched), 3)
+                self.settle(found)  # every end is told once
+            first, second = found["worker", 0].counts, found["worker", 1].counts
+            self.assertEqual((first["RecvTensor"], second["RecvTensor"], second["RunGraph"]), (STEPS, 0, STEPS))
+            self.assertEqual(second["ended"], STEPS)
 
 
 if __name__ == "__main__":

@@ -337,11 +337,13 @@ impl Active {
         catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(panicked(node, panic)))
     }
 
-    /// Whether nobody here reads an output.
+    /// Whether nobody here reads an output, and the answer of this run does not bring it.
     fn is_only_sent(&self, node: &Node, output: usize) -> bool {
         let readers = node.outputs[output] as usize..node.outputs[output + 1] as usize;
-        let is_send =
-            |edge: &OutEdge| matches!(self.program.nodes[edge.node as usize].kernel.run, Run::Flow(Flow::Send(_)));
+        let is_send = |edge: &OutEdge| match &self.program.nodes[edge.node as usize].kernel.run {
+            Run::Flow(Flow::Send(transfer)) => !transfer.is_clients,
+            _ => false,
+        };
         self.program.edges[readers].iter().all(is_send)
     }
 

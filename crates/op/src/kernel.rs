@@ -143,6 +143,8 @@ pub enum Flow {
 pub struct Transfer {
     /// Everything of the key before the frame: devices, incarnation, name, with the last `;`.
     pub prefix: String,
+    /// Whether it is the client's: what is fetched leaves with the answer of the run, nobody asks for it.
+    pub is_clients: bool,
 }
 
 impl Transfer {

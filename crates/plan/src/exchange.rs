@@ -6,20 +6,54 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use tensor::DType;
 
-/// Lets every fetch leave from where it is made: the answer of that task's run brings it, and no transfer to the master is
-/// needed. Gives the names of the fetches and their devices.
-pub(crate) fn add_fetches(step: &mut StepGraph, devices: &[Device]) -> Vec<(String, u32)> {
-    let mut places = Vec::with_capacity(step.fetches.len());
+/// A value that a run exchanges with the client.
+pub(crate) struct Exchange {
+    /// As the client calls it.
+    pub name: String,
+    /// The device it comes to or leaves from, by place in the list of devices.
+    pub device: u32,
+    /// The key under which it does.
+    pub key: String,
+}
+
+/// Lets every fetch leave from the task that makes it: the answer of that task's run brings it, and no transfer to the
+/// master is needed.
+pub(crate) fn add_fetches(step: &mut StepGraph, devices: &[Device]) -> Vec<Exchange> {
+    let mut fetches = Vec::with_capacity(step.fetches.len());
     for (name, edge) in std::mem::take(&mut step.fetches) {
         let source = &step.nodes[edge.node as usize];
-        let (device, dtype) = (source.device, source.output_types[edge.index as usize].base());
+        let dtype = source.output_types[edge.index as usize].base();
+        let device = host_of(source.device, devices);
+        // A TensorFlow task keeps the node for other steps of the session, in which the client may spell it otherwise.
+        let tensor = format!("{}:{}", source.def.name, edge.index);
         let from = (&*source.def.name, edge.index);
-        let def = exchanging("_Send", ("T", dtype), &name, from, &devices[device as usize]);
+        let def = exchanging("_Send", ("T", dtype), &tensor, from, &devices[device as usize]);
         let (inputs, controls, output_types) = (smallvec::smallvec![edge], SmallVec::new(), SmallVec::new());
         step.nodes.push(StepNode { def, inputs, controls, output_types, device });
-        places.push((name, device));
+        fetches.push(Exchange { name, device, key: key(&devices[device as usize], &tensor) });
     }
-    places
+    fetches
+}
+
+/// The feeds of a step, which are in it already.
+pub(crate) fn feeds(step: &StepGraph, devices: &[Device]) -> Vec<Exchange> {
+    let feed = |(name, device): &(String, u32)| Exchange {
+        name: name.clone(),
+        device: *device,
+        key: key(&devices[*device as usize], name),
+    };
+    step.feeds.iter().map(feed).collect()
+}
+
+/// The device of the same task whose memory the task itself can read: a GPU's is copied there first.
+fn host_of(device: u32, devices: &[Device]) -> u32 {
+    let is_cpu = |device: &Device| device.spec.kind.as_deref() == Some("CPU");
+    let own = &devices[device as usize];
+    let host = |other: &Device| is_cpu(other) && other.spec.task_name() == own.spec.task_name();
+    match is_cpu(own) {
+        true => device,
+        false => devices.iter().position(host).map_or(device, |place| place as u32),
+    }
 }
 
 /// A node that sends a fetch or receives a feed, of this output of a node.
@@ -49,6 +83,6 @@ pub(crate) fn exchanging(
 }
 
 /// The key of a value that such a node exchanges.
-pub(crate) fn key(device: &Device, tensor: &str) -> String {
+fn key(device: &Device, tensor: &str) -> String {
     format!("{0};{1:016x};{0};{tensor};0:0", device.spec, device.incarnation)
 }

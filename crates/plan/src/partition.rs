@@ -2,7 +2,7 @@
 
 use crate::control_devices::move_control_flow;
 use crate::control_loops::{ControlLoops, add_control_loops};
-use crate::exchange::{self, add_fetches};
+use crate::exchange::{self, Exchange, add_fetches};
 use crate::{Device, StepGraph, StepNode};
 use graph::{AttrValue, Edge, FlatGraph, GraphDef, NodeDef, NodeId};
 use rustc_hash::FxHashMap;
@@ -31,7 +31,7 @@ pub fn partition(mut step: StepGraph, devices: &[Device], graph: &FlatGraph, pre
     let tasks: Vec<u32> = task_names.iter().map(first).collect();
     let names = devices.iter().map(|device| device.spec.to_string()).collect();
     move_control_flow(&mut step);
-    let fetches = add_fetches(&mut step, devices);
+    let (feeds, fetches) = (exchange::feeds(&step, devices), add_fetches(&mut step, devices));
     let loops = add_control_loops(&mut step, &tasks, prefix)?;
     let step = &step;
     let mut cut =
@@ -43,16 +43,16 @@ pub fn partition(mut step: StepGraph, devices: &[Device], graph: &FlatGraph, pre
     let described =
         |nodes| GraphDef { nodes, library: library.clone(), versions: versions.clone(), debug_info: Bytes::new() };
     let Cut { tasks, parts, .. } = cut;
-    let exchanged = |list: &[(String, u32)], task: u32| {
-        let here = list.iter().filter(|(_, device)| tasks[*device as usize] == task);
-        here.map(|(name, device)| (name.clone(), exchange::key(&devices[*device as usize], name))).collect()
+    let exchanged = |list: &[Exchange], task: u32| {
+        let here = list.iter().filter(|one| tasks[one.device as usize] == task);
+        here.map(|one| (one.name.clone(), one.key.clone())).collect()
     };
     let mut parts: Vec<Part> = parts
         .into_iter()
         .map(|(task, nodes)| Part {
             task: task_names[task as usize].clone(),
             graph: described(nodes),
-            feeds: exchanged(&step.feeds, task),
+            feeds: exchanged(&feeds, task),
             fetches: exchanged(&fetches, task),
         })
         .collect();

@@ -30,7 +30,7 @@ impl Link {
         let task = Task { job: "localhost".to_string(), index: 0 };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let or_all = |count: usize| if count == 0 { processors } else { count };
-        let devices = config.device_count.iter().find(|(kind, _)| kind == "CPU").map_or(1, |(_, count)| *count);
+        let devices = config.cpu_devices();
         Link::Near(Master::new(Worker::new(WorkerOptions {
             cluster: ClusterSpec::new().with_task(&task.job, 0, "localhost:0").unwrap_or_default(),
             task,

@@ -74,10 +74,11 @@ impl ServerOptions {
 }
 
 impl From<ServerDef> for ServerOptions {
-    /// What TensorFlow's description of a server says; its session configuration is that of its threads too.
+    /// What TensorFlow's description of a server says; its session configuration is that of its devices and threads too.
     fn from(def: ServerDef) -> ServerOptions {
         let SessionConfig { inter_op_threads, intra_op_threads, .. } = def.default_session_config;
         ServerOptions {
+            devices: def.default_session_config.cpu_devices(),
             inter_op_threads,
             intra_op_threads,
             default_session_config: def.default_session_config,

@@ -61,13 +61,16 @@ fn unknown(error: &Error) -> bool {
 
 #[test]
 fn pieces_run_over_two_tasks() {
-    let (_, client) = two(SessionConfig::default());
+    let (net, client) = two(SessionConfig::default());
     for _ in 0..20 {
         let run = client.begin(&["p", "q"]);
         assert_eq!(client.end(&run, "q"), Ok(10));
         assert!(unknown(&client.end(&run, "q").expect_err("it is over")));
     }
     client.all_ended();
+    let [worker, ps] = ["worker:0", "ps:0"].map(|name| net.worker(name).counts());
+    assert!(ps.bytes_out > 0);
+    assert_eq!((worker.bytes_in, worker.bytes_out), (ps.bytes_out, ps.bytes_in));
 }
 
 #[test]

@@ -10,12 +10,13 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, aborted, invalid};
 use std::sync::Arc;
+use tensor::Tensor;
 
 pub(crate) struct WorkerSession {
     pub master_task: String,
     pub master_incarnation: i64,
     /// Whether its master is another task: what it fetches leaves this one.
-    pub has_far_master: bool,
+    has_far_master: bool,
     pub cluster: Option<(ClusterSpec, Task)>,
     kernels: Arc<Kernels>,
     devices: Arc<SessionDevices>,
@@ -59,6 +60,13 @@ impl WorkerSession {
             member: (worker.sync_policy != SyncPolicy::Tf && !request.session.is_empty())
                 .then(|| Arc::new(Member::new(worker.sync_policy, &request.master_task))),
         })
+    }
+
+    /// Counts what its master gets with the answer of a run.
+    pub fn gives(&self, worker: &Worker, key: &str, tensor: &Tensor) {
+        if self.has_far_master {
+            worker.counters.went(key, tensor.byte_size());
+        }
     }
 
     /// Tells those who wait for this session's gradients that none will come.

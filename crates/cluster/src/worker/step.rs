@@ -41,9 +41,7 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
     let mut answer = RunGraphAnswer::default();
     for key in request.recv {
         let tensor = take(&step.tensors, &key)?;
-        if session.has_far_master {
-            worker.counters.went(&key, tensor.byte_size());
-        }
+        session.gives(&worker, &key, &tensor);
         answer.recv.push((key, tensor));
     }
     if let Some(stats) = stats {
@@ -163,7 +161,10 @@ async fn run_partial(
         let (send, wait) = oneshot::channel();
         step.tensors.recv(key, Box::new(move |received| drop(send.send(received))));
         match wait.await.unwrap_or_else(|_| Err(internal!("the step ended"))) {
-            Ok((tensor, false)) => answer.recv.push((key.clone(), tensor)),
+            Ok((tensor, false)) => {
+                session.gives(worker, key, &tensor);
+                answer.recv.push((key.clone(), tensor));
+            }
             Ok((_, true)) => return Err(invalid!("The tensor returned for {key} was not valid.")),
             Err(error) => return Err(error),
         }

@@ -2,12 +2,13 @@
 //!
 //! A master tells every task that took part in a step when it is over. As a call of its own that would be a third of what
 //! a short step costs. Tasks of ours, which say so in their answers, hear it in the headers of the next run; if none
-//! follows soon, in one call for all.
+//! follows soon, in calls for many at once.
 
 use crate::client::link::Link;
 use crate::client::worker::cleanup_graph;
 use http::HeaderValue;
 use parking_lot::Mutex;
+use status::Code;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,6 +17,9 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_millis(20);
 /// As many go into one header, which must stay short.
 const MOST: usize = 64;
+
+/// So many are kept for a task that does not answer.
+const KEPT: usize = 4096;
 
 /// Steps that are over, of which a task has not heard.
 #[derive(Default)]
@@ -49,6 +53,9 @@ impl Ended {
             return Added::Refused;
         }
         let mut list = self.list.lock();
+        if list.steps.len() == KEPT {
+            list.steps.remove(0); // the task has not answered for long
+        }
         list.steps.push(step_id);
         match std::mem::replace(&mut list.watched, true) {
             true => Added::Next,
@@ -107,28 +114,41 @@ impl Drop for Telling {
     }
 }
 
-/// Tells what no run has told for a while, and ends when nothing is left.
+/// Tells what no run has told for a while, and ends when nothing is left, or when the task does not answer: then the next
+/// run tells it, or the one who waits for the next step that ends.
 pub(crate) async fn tell_in_time(link: Arc<Link>, ended: Arc<Ended>) {
     while let Some(newest) = ended.newest() {
         tokio::time::sleep(WAIT).await;
         while ended.holds(newest) {
-            tell(&link, ended.take()).await;
+            if !tell(&link, ended.take()).await {
+                ended.list.lock().watched = false;
+                return;
+            }
         }
     }
 }
 
-/// Tells a task of some steps by a call of its own. A task that does not answer is not asked again: if it comes back, it
-/// has forgotten everything.
-async fn tell(link: &Link, mut telling: Telling) {
-    let Some(last) = telling.steps.pop() else { return };
-    let others = telling.steps();
-    if let Err(error) = cleanup_graph(link, last, others).await {
-        tracing::debug!("{} was not told that steps are over: {error}", link.name());
+/// Tells all there is to tell now, if the task answers.
+pub(crate) async fn tell_all(link: &Link, ended: &Arc<Ended>) {
+    loop {
+        let telling = ended.take();
+        if telling.steps.is_empty() || !tell(link, telling).await {
+            return;
+        }
     }
-    telling.steps.clear();
 }
 
-/// The steps that a header names.
-pub(crate) fn named(header: &HeaderValue) -> impl Iterator<Item = u64> {
-    header.to_str().unwrap_or_default().split(',').filter_map(|step| step.parse().ok())
+/// Tells a task of some steps by a call of its own; whether it answers.
+async fn tell(link: &Link, mut telling: Telling) -> bool {
+    let Some(last) = telling.steps.pop() else { return true };
+    let others = telling.steps();
+    let told = cleanup_graph(link, last, others).await;
+    match &told {
+        Err(error) if error.code == Code::Unavailable => {
+            tracing::debug!("{} was not told that steps are over: {error}", link.name());
+            telling.steps.push(last);
+        }
+        _ => telling.steps.clear(),
+    }
+    telling.steps.is_empty()
 }

@@ -55,6 +55,8 @@ impl WorkerClient for FarWorker {
 
     fn delete_session(&self, session: String) -> Future<'_, ()> {
         Box::pin(async move {
+            // Its master may be about to end.
+            ended::tell_all(&self.link, &self.ended).await;
             let mut request = tonic::Request::new(pb::DeleteWorkerSessionRequest { session_handle: session });
             request.set_timeout(Duration::from_secs(10));
             let call = async |line: Arc<Line>| client(&line).delete_worker_session(request).await;

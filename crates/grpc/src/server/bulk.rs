@@ -18,7 +18,7 @@ pub(crate) const RUN_STEP: &str = "/tensorflow.MasterService/RunStep";
 pub(crate) const RUN_CALLABLE: &str = "/tensorflow.MasterService/RunCallable";
 
 /// An error in the body of an answer comes alone.
-const NO_TENSORS: &[Tensor] = &[];
+pub(super) const NO_TENSORS: &[Tensor] = &[];
 
 /// Steps and callables of the master service.
 #[derive(Clone)]

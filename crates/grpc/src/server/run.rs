@@ -1,7 +1,6 @@
 //! RunGraph without copies of what it takes and gives, and ends of steps that come with it.
 
-use crate::client::ended;
-use crate::server::bulk::receive;
+use crate::server::bulk::{NO_TENSORS, receive};
 use crate::server::recent::Recent;
 use crate::server::transfer::{Pieces, answered};
 use crate::wire::{self, answers};
@@ -10,7 +9,6 @@ use cluster::WorkerClient;
 use http::HeaderValue;
 use proto::tensorflow as pb;
 use status::{Error, Result};
-use tensor::Tensor;
 use tonic::body::Body;
 
 /// The method's path.
@@ -47,7 +45,7 @@ pub(super) async fn answer(
 
 /// Forgets the steps that a header names.
 pub(super) async fn forget(worker: &dyn WorkerClient, steps: &HeaderValue) {
-    for step in ended::named(steps) {
+    for step in steps.to_str().unwrap_or_default().split(',').filter_map(|step| step.parse().ok()) {
         if let Err(error) = worker.cleanup_graph(step).await {
             tracing::debug!("step {step} is not forgotten: {error}");
         }
@@ -56,7 +54,6 @@ pub(super) async fn forget(worker: &dyn WorkerClient, steps: &HeaderValue) {
 
 /// An error inside a good answer, since gRPC's own errors must be short.
 fn failed(error: Error) -> Result<http::Response<Body>> {
-    const NO_TENSORS: &[Tensor] = &[];
     let derived = error.derived;
     let message: Vec<Bytes> = answers::answer(NO_TENSORS, &wire::run_graph_error(error))?;
     let mut answer = answered(Pieces::body(message));

@@ -7,6 +7,7 @@ mod master;
 mod pieces;
 mod recent;
 mod run;
+mod server_def;
 mod sockets;
 mod split;
 mod together;

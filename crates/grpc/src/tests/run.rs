@@ -86,3 +86,34 @@ async fn ends_of_steps_survive_a_run_that_was_lost_on_its_way() {
     run(&far).await;
     assert_eq!(*shelf.ended.lock(), [5]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn ends_of_steps_survive_a_task_that_does_not_answer_for_a_while() {
+    let shelf = Shelf::new();
+    let socket = socket(server(shelf.clone()));
+    let far = client(&socket);
+    run(&far).await;
+    let end = std::mem::replace(&mut *socket.end.lock(), End::Refused);
+    socket.cable.send_replace(Cable::Closed);
+    far.cleanup_graph(5).await.expect("noted");
+    tokio::time::sleep(LONG).await;
+    *socket.end.lock() = end;
+    socket.cable.send_replace(Cable::Whole);
+    far.cleanup_graph(6).await.expect("noted");
+    tokio::time::sleep(LONG).await;
+    let mut told = shelf.ended.lock().clone();
+    told.sort_unstable();
+    assert_eq!(told, [5, 6]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_ends_tells_what_is_left() {
+    let shelf = Shelf::new();
+    let far = client(&socket(server(shelf.clone())));
+    run(&far).await;
+    (0..100).for_each(|step| drop(futures_util::FutureExt::now_or_never(far.cleanup_graph(step))));
+    let _ = far.delete_session(String::new()).await; // a shelf has no sessions
+    let mut told = shelf.ended.lock().clone();
+    told.sort_unstable();
+    assert_eq!(told, (0..100).collect::<Vec<_>>());
+}

@@ -22,7 +22,7 @@ use tonic::transport::{Endpoint, Uri};
 
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Answers RecvTensor when told to; knows nothing else but its status.
+/// Answers RecvTensor when told to, and runs of graphs; knows nothing else but its status and which steps are over.
 pub struct Shelf {
     pub tensor: watch::Sender<Option<Result<(Tensor, bool)>>>,
     /// What keys are answered with, if they are not answered with the one above.

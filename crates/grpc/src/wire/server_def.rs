@@ -34,8 +34,10 @@ impl ServerDef {
         }
         let mut cluster = cluster_spec(def.cluster.unwrap_or_default())?;
         let own = Some(&*def.job_name).filter(|job| !job.is_empty());
-        let task = cluster.task(job.or(own), Some(index.unwrap_or(task_number(def.task_index)?)))?;
-        if def.port != 0 {
+        let index = index.map_or_else(|| task_number(def.task_index), Ok)?;
+        let task = cluster.task(job.or(own), Some(index))?;
+        let describes_it = own.is_none_or(|own| own == task.job) && i64::from(def.task_index) == i64::from(task.index);
+        if def.port != 0 && describes_it {
             let port = u16::try_from(def.port).map_err(|_| invalid!("ServerDef.port {} is no port", def.port))?;
             let host = cluster.address(&task).and_then(host_and_port).map_or("localhost", |(host, _)| host);
             let address = format!("{host}:{port}");

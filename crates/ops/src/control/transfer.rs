@@ -53,7 +53,8 @@ fn recv(setup: &Setup<'_>) -> Result<Kernel> {
 fn ends(setup: &Setup<'_>) -> Result<Transfer> {
     let (send, recv) = (setup.string("send_device")?, setup.string("recv_device")?);
     let (incarnation, name) = (setup.int("send_device_incarnation")? as u64, setup.string("tensor_name")?);
-    Ok(Transfer { prefix: format!("{send};{incarnation:016x};{recv};{name};") })
+    let is_clients = setup.bool("client_terminated")?;
+    Ok(Transfer { prefix: format!("{send};{incarnation:016x};{recv};{name};"), is_clients })
 }
 
 fn arg(setup: &Setup<'_>) -> Result<Kernel> {

@@ -2,7 +2,7 @@
 
 use super::text::{devices, graph, lines, sorted};
 use crate::{Signature, partition, place, prune};
-use graph::{AttrValue, FlatGraph};
+use graph::{AttrValue, DeviceSpec, FlatGraph};
 
 fn parts(graph: &FlatGraph, fetch: &str) -> status::Result<Vec<crate::Part>> {
     let devices = devices(&["worker:0", "worker:1", "worker:2"]);
@@ -52,6 +52,22 @@ fn a_fetch_leaves_from_the_task_that_makes_it() {
     let incarnation = devices(&["worker:0", "worker:1", "worker:2"])[1].incarnation;
     let key = format!("{device};{incarnation:016x};{device};b:0;0:0");
     assert_eq!((&parts[0].fetches[..], &parts[1].fetches[..]), (&[][..], &[("b:0".to_string(), key)][..]));
+}
+
+#[test]
+fn a_fetch_from_a_gpu_leaves_from_the_memory_of_its_task() {
+    let graph = graph("a Const @/job:worker/task:1/device:GPU:0");
+    let mut devices = devices(&["worker:0", "worker:1"]);
+    let gpu = DeviceSpec::parse("/job:worker/replica:0/task:1/device:GPU:0").unwrap();
+    devices.push(crate::Device { spec: gpu, incarnation: 9 });
+    let signature = Signature { fetches: vec!["a".to_string()], ..Signature::default() };
+    let parts = partition(prune(&graph, &signature, &[2], &devices).unwrap(), &devices, &graph, "0_").unwrap();
+    let sends: Vec<&str> = parts[0].graph.nodes.iter().map(|node| &*node.device).collect();
+    let cpu = "/job:worker/replica:0/task:1/device:CPU:0";
+    assert_eq!(sends, ["/job:worker/replica:0/task:1/device:GPU:0", cpu]);
+    // The client may call it `a`, in the key it is `a:0`.
+    let key = format!("{cpu};{:016x};{cpu};a:0;0:0", devices[1].incarnation);
+    assert_eq!(parts[0].fetches, [("a".to_string(), key)]);
 }
 
 #[test]
