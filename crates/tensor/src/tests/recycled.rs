@@ -59,9 +59,11 @@ fn all_results_of_a_step_are_kept_but_only_a_few_large_ones() {
     assert_eq!((0..500).map(|_| put(1 << 20)).sum::<usize>(), 0, "500 MB");
     assert_eq!((0..20).map(|_| put(1 << 20)).sum::<usize>(), 8, "all beyond 512 MB");
     assert_eq!((0..5).map(|_| put(20 << 20)).sum::<usize>(), 2, "all beyond 64 MB");
-    assert_eq!(put(65 << 20), 1, "too large to be kept");
+    assert_eq!(put(257 << 20), 1, "too large to be kept");
+    assert_eq!(put(256 << 20), 3, "alone it is kept");
+    assert_eq!(put(65 << 20), 1, "in its place");
     let left = kept.take_idle(now + Duration::from_secs(1), 0);
-    assert_eq!(left.len(), 512 + 3);
+    assert_eq!(left.len(), 512 + 1);
     left.into_iter().for_each(Block::free);
 }
 
