@@ -45,17 +45,18 @@ class MnistTest(unittest.TestCase):
             hosts = [f"--{job}_hosts={','.join(hosts)}" for job, hosts in tasks.spec.items()]
             workers = [
                 subprocess.Popen([*command(language), *hosts, f"--task_index={task}", f"--checkpoint_dir={folder}",
-                                  *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                  *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 for task, language in enumerate(languages)]
             try:
-                texts = [worker.communicate(timeout=120)[0] for worker in workers]
+                # Apart: a queue runner that outlives its session writes a traceback into the middle of what is printed.
+                said = [worker.communicate(timeout=120) for worker in workers]
             finally:
                 for worker in workers:
                     worker.kill()
                     worker.communicate()
-            for worker, text in zip(workers, texts):
-                self.assertEqual(worker.returncode, 0, text)
-                self.assertRegex(text, r"(?m)^loss \d")
+            for worker, (printed, errors) in zip(workers, said):
+                self.assertEqual(worker.returncode, 0, printed + errors)
+                self.assertRegex(printed, r"(?m)^loss \d", errors)
             self.check_checkpoint(folder)
 
     def check_checkpoint(self, folder):
