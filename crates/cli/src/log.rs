@@ -1,7 +1,9 @@
 //! What the program tells of itself, on standard error; and where nodes went, on standard output too, as TensorFlow does.
 
 use std::io::{IsTerminal, Write};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use tracing_subscriber::filter::{EnvFilter, filter_fn};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
@@ -27,22 +29,34 @@ pub fn begin() -> anyhow::Result<()> {
 
 /// Standard output, written by a thread that may wait for its reader.
 #[derive(Clone)]
-struct Lines(SyncSender<Vec<u8>>);
+struct Lines {
+    send: Sender<Vec<u8>>,
+    /// Lines that wait. Counted here: a channel with this bound would take 2 MB before the first line.
+    waiting: Arc<AtomicUsize>,
+}
 
 impl Lines {
     fn begin() -> std::io::Result<Lines> {
-        let (send, lines) = sync_channel::<Vec<u8>>(WAITING);
+        let (send, lines) = channel::<Vec<u8>>();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let written = waiting.clone();
         std::thread::Builder::new().name("flowgrid-stdout".into()).spawn(move || {
-            let told = lines.into_iter().try_for_each(|line| std::io::stdout().lock().write_all(&line));
+            let told = lines.into_iter().try_for_each(|line| {
+                written.fetch_sub(1, Ordering::Relaxed);
+                std::io::stdout().lock().write_all(&line)
+            });
             drop(told); // nobody reads any more
         })?;
-        Ok(Lines(send))
+        Ok(Lines { send, waiting })
     }
 }
 
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        let _ = self.0.try_send(line.to_vec());
+        match self.waiting.fetch_add(1, Ordering::Relaxed) < WAITING && self.send.send(line.to_vec()).is_ok() {
+            true => {}
+            false => drop(self.waiting.fetch_sub(1, Ordering::Relaxed)),
+        }
         Ok(line.len())
     }
 

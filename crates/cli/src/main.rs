@@ -16,9 +16,10 @@ mod table;
 mod task_args;
 
 use clap::{Parser, Subcommand};
+use tensor::Recycling;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Recycling<mimalloc::MiMalloc> = Recycling::new(mimalloc::MiMalloc);
 
 /// Runs TensorFlow 1.x graphs on a cluster of parameter servers and workers.
 #[derive(Parser)]

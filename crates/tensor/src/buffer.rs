@@ -1,6 +1,6 @@
 //! Bytes that tensors share: aligned, copied only when somebody else still looks at them.
 //!
-//! The only file outside `math` with unsafe code. It knows nothing of shapes or element types
+//! It knows nothing of shapes or element types
 //! but their size and alignment.
 #![allow(unsafe_code)]
 

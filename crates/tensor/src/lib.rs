@@ -1,6 +1,7 @@
 //! I am a typed buffer with a shape.
-#![deny(unsafe_code)] // `buffer.rs` alone may use it
+#![deny(unsafe_code)] // only `buffer.rs` and `allocator.rs` may use it
 
+mod allocator;
 mod buffer;
 mod convert;
 mod dtype;
@@ -13,6 +14,7 @@ mod uniform;
 mod variant;
 pub mod wire;
 
+pub use allocator::Recycling;
 pub use buffer::Buffer;
 pub use dtype::DType;
 pub use element::Element;
