@@ -69,8 +69,8 @@ impl<T: Float> Job<'_, T> {
         let together = (DEPTH / points).max(1);
         let window_len = self.stencil.window(self.rows);
         let grad_len = pack::rhs_len::<T>(self.shape.out_channels / self.shape.groups(), points * together);
-        scratch::with::<T, _>(window_len * together + grad_len, |buffer| {
-            let (windows, packed) = buffer.split_at_mut(window_len * together);
+        scratch::with::<T, _>(grad_len + window_len * together, |buffer| {
+            let (packed, windows) = buffer.split_at_mut(grad_len);
             for start in bands.clone().step_by(together) {
                 let mine = start..(start + together).min(bands.end);
                 for group in 0..self.shape.groups() {
@@ -110,7 +110,7 @@ impl<T: Float> Job<'_, T> {
             col_stride: 1,
         };
         // Narrow rows of gradients are read where they are, wide ones would collide in the cache.
-        let direct = cols.is_multiple_of(T::PANEL) && self.shape.out_channels <= 2 * T::PANEL;
+        let direct = cols.is_multiple_of(T::PANEL) && self.shape.out_channels <= T::PANEL;
         if !direct {
             pack::rhs(&grads, 0..points, 0..cols, packed);
         }

@@ -177,7 +177,7 @@ impl<T: Float> Source<'_, T> {
         let depth = stencil.depth();
         let group_len = if narrow { cols * depth } else { pack::rhs_len::<T>(cols, depth) };
         // Blocks of columns are packed by themselves, all places of the filter one below the other.
-        let width = if narrow { cols } else { 4 * T::PANEL };
+        let width = if narrow { cols } else { 2 * T::PANEL };
         let blocks = cols.div_ceil(width);
         let small = depth * cols < 1 << 15;
         scratch::with::<T, _>(shape.groups() * group_len, |packed| {

@@ -35,12 +35,12 @@ pub(crate) fn product<T: Real>(
 /// Blocks are as large as leaves several for each thread, since a block packs its rows and its columns
 /// by itself; a low result is split by columns, a narrow one by rows.
 fn block_size<T: Real>(rows: usize, cols: usize, threads: usize) -> (usize, usize) {
-    let (most_rows, most_cols) = (64 * ROWS, 32 * T::PANEL);
+    let (most_rows, most_cols) = (64 * ROWS, 16 * T::PANEL);
     let chunks = if threads == 1 { 1 } else { 4 * threads };
     let mut height = most_rows.min(rows.next_multiple_of(ROWS));
     let mut width = most_cols.min(cols.next_multiple_of(T::PANEL));
     while rows.div_ceil(height) * cols.div_ceil(width) < chunks {
-        if width >= height && width > 2 * T::PANEL {
+        if width >= height && width > T::PANEL {
             width = (width / 2).next_multiple_of(T::PANEL);
         } else if height > 2 * ROWS {
             height = (height / 2).next_multiple_of(ROWS);
@@ -66,8 +66,10 @@ fn block<T: Real>(
     let deep = lhs.cols.div_ceil(pieces);
     let in_place = lies_well(lhs, cols.len());
     let lhs_len = if in_place { 0 } else { pack::lhs_len(rows.len(), deep) };
-    scratch::with::<T, _>(lhs_len + pack::rhs_len::<T>(cols.len(), deep), |packed| {
-        let (left, right) = packed.split_at_mut(lhs_len);
+    let rhs_len = pack::rhs_len::<T>(cols.len(), deep);
+    scratch::with::<T, _>(rhs_len + lhs_len, |packed| {
+        // The right side first, at the beginning of a cache line: its rows are read as whole registers.
+        let (right, left) = packed.split_at_mut(rhs_len);
         for start in (0..lhs.cols).step_by(deep) {
             let depth = start..(start + deep).min(lhs.cols);
             let (left, strips) = match in_place {
@@ -93,7 +95,7 @@ fn block<T: Real>(
 fn lies_well<T: Real>(lhs: &Matrix<'_, T>, cols: usize) -> bool {
     const CACHE_WAY: usize = 4096;
     let collides = (lhs.row_stride * size_of::<T>()).is_multiple_of(CACHE_WAY);
-    lhs.col_stride == 1 && (!collides || cols <= 8 * T::PANEL)
+    lhs.col_stride == 1 && (!collides || cols <= 4 * T::PANEL)
 }
 
 /// A packed block of each side.

@@ -24,34 +24,45 @@ pub(crate) trait Real:
     Element + PartialOrd + std::ops::Add<Output = Self> + std::ops::Mul<Output = Self> + std::fmt::Debug
 {
     const ZERO: Self;
-    /// Columns of a panel: two registers.
+    /// Columns of a panel: two of the widest registers.
     const PANEL: usize;
+    /// Numbers along the side of a square that is transposed at once.
+    const SQUARE: usize;
     /// Depth at which a panel fills half of the first cache.
     const DEPTH: usize;
 
+    /// Kernels that this processor can run, the fastest first; fewer than three kinds repeat.
+    fn choices() -> [&'static Kernels<Self>; 3];
+
     /// The fastest kernels of this processor.
-    fn kernels() -> &'static Kernels<Self>;
+    #[inline]
+    fn kernels() -> &'static Kernels<Self> {
+        Self::choices()[0]
+    }
 }
 
 macro_rules! real {
-    ($type:ty, $panel:literal, $depth:literal, $vector:ident, $transpose:ident) => {
+    ($type:ty, $square:literal, $depth:literal, $vector:ident, $wide:ident, $transpose:ident) => {
         impl Real for $type {
             const ZERO: $type = 0.0;
-            const PANEL: usize = $panel;
+            const PANEL: usize = 4 * $square;
+            const SQUARE: usize = $square;
             const DEPTH: usize = $depth;
 
             #[inline]
-            fn kernels() -> &'static Kernels<$type> {
-                static PLAIN: Kernels<$type> = kernel::plain::<$type, { $panel / 2 }>();
+            fn choices() -> [&'static Kernels<$type>; 3] {
+                static PLAIN: Kernels<$type> = kernel::plain::<$type, $square>();
                 #[cfg(target_arch = "x86_64")]
                 {
-                    static FAST: Kernels<$type> =
-                        kernel::avx2::kernels::<super::vector::$vector>(super::vector::$transpose);
+                    use super::vector::{$transpose, $vector, $wide};
+                    static FAST: Kernels<$type> = kernel::avx2::kernels::<$vector>($transpose);
+                    static FASTEST: Kernels<$type> = kernel::avx512::kernels::<$wide, $vector>(&FAST);
                     if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-                        return &FAST;
+                        let first = if std::is_x86_feature_detected!("avx512f") { &FASTEST } else { &FAST };
+                        return [first, &FAST, &PLAIN];
                     }
                 }
-                &PLAIN
+                [&PLAIN; 3]
             }
         }
 
@@ -69,8 +80,8 @@ macro_rules! real {
     };
 }
 
-real!(f32, 16, 256, F32x8, transpose_f32);
-real!(f64, 8, 256, F64x4, transpose_f64);
+real!(f32, 8, 256, F32x8, F32x16, transpose_f32);
+real!(f64, 4, 256, F64x4, F64x8, transpose_f64);
 
 fn real_product<T: Real>(
     pool: &Pool,

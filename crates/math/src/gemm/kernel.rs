@@ -9,6 +9,8 @@ use super::vector::{Plain, Vector};
 
 /// Rows of the tallest tile.
 pub(crate) const ROWS: usize = 6;
+/// Columns of the widest panel.
+const WIDEST: usize = 32;
 
 /// What happens to a sum before it is stored for the last time.
 pub(crate) struct Finish<T> {
@@ -81,7 +83,7 @@ pub(crate) struct Kernels<T> {
     pub tile: [TileFn<T>; ROWS],
     /// Up to `ROWS` rows times one column.
     pub dot: DotFn<T>,
-    /// Transposes a square of half a panel: from, its stride, to, its stride.
+    /// Transposes a square of `T::SQUARE`: from, its stride, to, its stride.
     pub transpose: TransposeFn<T>,
 }
 
@@ -97,18 +99,33 @@ impl<T: Real> Kernels<T> {
     }
 }
 
+/// A panel is as many columns as the widest processors take at once; others take it in parts.
+///
 /// # Safety
 /// As `Kernels::run`, and the processor has the instructions of `V`.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // Indices over constants, so that the sums stay in registers.
 unsafe fn tile<V: Vector, const R: usize>(t: &Tile<'_, V::Lane>) {
+    for col in (0..V::Lane::PANEL.min(t.cols.max(1))).step_by(2 * V::LANES) {
+        // SAFETY: as the caller; a panel is whole parts, and `col` is in one of those that are stored.
+        unsafe { part::<V, R>(t, col) };
+    }
+}
+
+/// Two registers of columns of a tile, from column `col` on.
+///
+/// # Safety
+/// As `tile`, and `col` is less than a panel and than `cols`, or 0.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // Indices over constants, so that the sums stay in registers.
+unsafe fn part<V: Vector, const R: usize>(t: &Tile<'_, V::Lane>, col: usize) {
     // SAFETY: the caller vouches for every address the tile names; R <= ROWS.
     unsafe {
         let mut sums = [[V::splat(V::Lane::ZERO); 2]; R];
-        let mut rhs = t.rhs;
+        let (mut rhs, out, bias) = (t.rhs.add(col), t.out.add(col), t.finish.bias.wrapping_add(col));
         for r in 0..R {
-            prefetch(t.out.wrapping_add(r * t.out_stride));
-            prefetch(t.out.wrapping_add(r * t.out_stride + 2 * V::LANES - 1));
+            prefetch(out.wrapping_add(r * t.out_stride));
+            prefetch(out.wrapping_add(r * t.out_stride + V::LANES));
+            prefetch(out.wrapping_add(r * t.out_stride + 2 * V::LANES - 1));
         }
         for &segment in t.segments {
             let rows: [*const V::Lane; R] = std::array::from_fn(|r| t.rows[r].add(segment));
@@ -124,19 +141,19 @@ unsafe fn tile<V: Vector, const R: usize>(t: &Tile<'_, V::Lane>) {
                 rhs = rhs.add(t.rhs_step);
             }
         }
-        if t.cols == 2 * V::LANES {
+        if t.cols >= col + 2 * V::LANES {
             for r in 0..R {
-                let out = t.out.add(r * t.out_stride);
-                finish(t, sums[r][0], out, t.finish.bias);
-                finish(t, sums[r][1], out.add(V::LANES), t.finish.bias.wrapping_add(V::LANES));
+                let out = out.add(r * t.out_stride);
+                finish(t, sums[r][0], out, bias);
+                finish(t, sums[r][1], out.add(V::LANES), bias.wrapping_add(V::LANES));
             }
         } else {
-            let mut rows = [[V::Lane::ZERO; 16]; R];
+            let mut rows = [[V::Lane::ZERO; WIDEST]; R];
             for r in 0..R {
                 sums[r][0].store(rows[r].as_mut_ptr());
                 sums[r][1].store(rows[r].as_mut_ptr().add(V::LANES));
             }
-            store_part(t, &rows);
+            store_part(t, col, &rows);
         }
     }
 }
@@ -160,14 +177,14 @@ unsafe fn finish<V: Vector>(t: &Tile<'_, V::Lane>, mut sum: V, out: *mut V::Lane
     }
 }
 
-/// Stores the first columns of some rows; apart, so that it does not push sums out of the registers.
+/// Stores the columns of some rows from `col` on; apart, so that it does not push sums out of the registers.
 ///
 /// # Safety
 /// `out` has `cols` numbers in each row, `bias` has as many or is null.
 #[inline(never)]
-unsafe fn store_part<T: Real>(t: &Tile<'_, T>, rows: &[[T; 16]]) {
+unsafe fn store_part<T: Real>(t: &Tile<'_, T>, col: usize, rows: &[[T; WIDEST]]) {
     for (r, row) in rows.iter().enumerate() {
-        for (c, &sum) in row.iter().enumerate().take(t.cols) {
+        for (c, &sum) in (col..t.cols).zip(row) {
             // SAFETY: as the caller.
             unsafe {
                 let out = t.out.add(r * t.out_stride + c);
@@ -245,7 +262,7 @@ unsafe fn plain_transpose<T: Real, const LANES: usize>(
     }
 }
 
-/// The kernels in plain loops, with panels of `2 * LANES` columns.
+/// The kernels in plain loops, which take `2 * LANES` columns at once.
 pub(crate) const fn plain<T: Real, const LANES: usize>() -> Kernels<T> {
     Kernels {
         tile: [
@@ -267,7 +284,7 @@ pub(crate) mod avx2 {
     use super::{Kernels, Tile, TransposeFn, Vector, dot, tile};
 
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn fast_tile<V: Vector, const R: usize>(t: &Tile<'_, V::Lane>) {
+    pub(super) unsafe fn fast_tile<V: Vector, const R: usize>(t: &Tile<'_, V::Lane>) {
         // SAFETY: as the caller, and these instructions are enabled here.
         unsafe { tile::<V, R>(t) }
     }
@@ -291,6 +308,40 @@ pub(crate) mod avx2 {
             ],
             dot: fast_dot::<V>,
             transpose,
+        }
+    }
+}
+
+/// The kernels in AVX-512 instructions.
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512 {
+    use super::{Kernels, Tile, Vector, avx2, tile};
+
+    /// A narrow tile fills one register of this kind at most: two of the smaller kind are as fast then.
+    #[target_feature(enable = "avx512f,avx2,fma")]
+    unsafe fn fast_tile<V: Vector, N: Vector<Lane = V::Lane>, const R: usize>(t: &Tile<'_, V::Lane>) {
+        // SAFETY: as the caller, and these instructions are enabled here.
+        unsafe {
+            match t.cols > V::LANES {
+                true => tile::<V, R>(t),
+                false => avx2::fast_tile::<N, R>(t),
+            }
+        }
+    }
+
+    /// To be used only where AVX-512, AVX2 and FMA were detected. What is no tile is `narrow`'s.
+    pub(crate) const fn kernels<V: Vector, N: Vector<Lane = V::Lane>>(narrow: &Kernels<V::Lane>) -> Kernels<V::Lane> {
+        Kernels {
+            tile: [
+                fast_tile::<V, N, 1>,
+                fast_tile::<V, N, 2>,
+                fast_tile::<V, N, 3>,
+                fast_tile::<V, N, 4>,
+                fast_tile::<V, N, 5>,
+                fast_tile::<V, N, 6>,
+            ],
+            dot: narrow.dot,
+            transpose: narrow.transpose,
         }
     }
 }

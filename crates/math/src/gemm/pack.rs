@@ -102,7 +102,7 @@ pub(crate) fn rhs_strided<T: Real>(
 }
 
 /// Panels that are packed at once.
-const TOGETHER: usize = 4;
+const TOGETHER: usize = 2;
 
 /// `N` whole panels of a matrix whose rows are contiguous.
 fn rhs_rows<T: Real, const N: usize>(
@@ -116,8 +116,8 @@ fn rhs_rows<T: Real, const N: usize>(
         let start = k * rhs.row_stride + col;
         let row = &rhs.values[start..start + N * T::PANEL];
         // Rows far apart are in pages of their own, where no prefetcher of the processor looks ahead.
-        for line in 0..N {
-            prefetch(rhs.values.as_ptr().wrapping_add(start + 8 * rhs.row_stride + line * T::PANEL));
+        for line in (0..N * T::PANEL).step_by(64 / size_of::<T>()) {
+            prefetch(rhs.values.as_ptr().wrapping_add(start + 8 * rhs.row_stride + line));
         }
         for panel in 0..N {
             let at = panel * stride + i * T::PANEL;
@@ -140,16 +140,16 @@ pub(crate) fn prefetch<T>(at: *const T) {
 
 /// A whole panel of a matrix whose columns are contiguous: transposes square blocks in registers.
 fn rhs_transposed<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
-    let block = T::PANEL / 2;
+    let block = T::SQUARE;
     let even = depth.len() / block * block;
     assert!((cols.end - 1) * rhs.col_stride + depth.end <= rhs.values.len(), "right side of a product is too short");
     assert_eq!(dst.len(), depth.len() * T::PANEL, "a panel of the right side has the wrong size");
     for k in (0..even).step_by(block) {
-        for half in [0, block] {
-            let src = (cols.start + half) * rhs.col_stride + depth.start + k;
+        for col in (0..T::PANEL).step_by(block) {
+            let src = (cols.start + col) * rhs.col_stride + depth.start + k;
             // SAFETY: the columns up to `cols.end` hold `depth`, `dst` is one panel; both asserted above.
             unsafe {
-                let dst = dst.as_mut_ptr().add(k * T::PANEL + half);
+                let dst = dst.as_mut_ptr().add(k * T::PANEL + col);
                 (T::kernels().transpose)(rhs.values.as_ptr().add(src), rhs.col_stride, dst, T::PANEL);
             }
         }
@@ -161,8 +161,11 @@ fn rhs_transposed<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range
 fn rhs_any<T: Real>(rhs: &Matrix<'_, T>, depth: Range<usize>, cols: Range<usize>, dst: &mut [T]) {
     for (k, dst) in depth.zip(dst.chunks_exact_mut(T::PANEL)) {
         let start = k * rhs.row_stride + cols.start * rhs.col_stride;
-        for (c, dst) in dst.iter_mut().enumerate() {
-            *dst = if c < cols.len() { rhs.values[start + c * rhs.col_stride] } else { T::ZERO };
+        let (dst, beyond) = dst.split_at_mut(cols.len());
+        match rhs.col_stride {
+            1 => dst.copy_from_slice(&rhs.values[start..start + cols.len()]),
+            stride => dst.iter_mut().enumerate().for_each(|(c, dst)| *dst = rhs.values[start + c * stride]),
         }
+        beyond.fill(T::ZERO);
     }
 }

@@ -1,10 +1,10 @@
-//! The few vector instructions a product needs, on AVX2 and as plain loops.
+//! The few vector instructions a product needs, on AVX-512, on AVX2 and as plain loops.
 
 use super::Real;
 
 /// A register of `LANES` numbers.
 ///
-/// The AVX2 implementations may only be called where AVX2 and FMA were detected.
+/// The implementations in instructions may only be called where these were detected: AVX2 and FMA, or AVX-512.
 pub(crate) trait Vector: Copy {
     /// The number in a lane.
     type Lane: Real;
@@ -90,9 +90,9 @@ impl<T: Real, const N: usize> Vector for Plain<T, N> {
 }
 
 #[cfg(target_arch = "x86_64")]
-macro_rules! avx2 {
+macro_rules! lanes {
     ($name:ident, $lane:ty, $lanes:literal, $register:ident, $set1:ident, $load:ident, $store:ident, $fma:ident, $add:ident, $max:ident, $zero:ident) => {
-        #[doc = concat!("Lanes of `", stringify!($lane), "` in an AVX2 register.")]
+        #[doc = concat!("Lanes of `", stringify!($lane), "` in a register.")]
         #[derive(Clone, Copy)]
         pub(crate) struct $name(std::arch::x86_64::$register);
 
@@ -102,37 +102,37 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn splat(value: $lane) -> Self {
-                // SAFETY: the caller detected AVX2 and FMA.
+                // SAFETY: the caller detected the instructions.
                 Self(unsafe { std::arch::x86_64::$set1(value) })
             }
 
             #[inline(always)]
             unsafe fn load(src: *const $lane) -> Self {
-                // SAFETY: the caller detected AVX2 and promises the numbers at `src`.
+                // SAFETY: the caller detected the instructions and promises the numbers at `src`.
                 Self(unsafe { std::arch::x86_64::$load(src) })
             }
 
             #[inline(always)]
             unsafe fn store(self, dst: *mut $lane) {
-                // SAFETY: the caller detected AVX2 and promises the room at `dst`.
+                // SAFETY: the caller detected the instructions and promises the room at `dst`.
                 unsafe { std::arch::x86_64::$store(dst, self.0) }
             }
 
             #[inline(always)]
             unsafe fn mul_add(self, rhs: Self, sum: Self) -> Self {
-                // SAFETY: the caller detected AVX2 and FMA.
+                // SAFETY: the caller detected the instructions.
                 Self(unsafe { std::arch::x86_64::$fma(self.0, rhs.0, sum.0) })
             }
 
             #[inline(always)]
             unsafe fn add(self, rhs: Self) -> Self {
-                // SAFETY: the caller detected AVX2 and FMA.
+                // SAFETY: the caller detected the instructions.
                 Self(unsafe { std::arch::x86_64::$add(self.0, rhs.0) })
             }
 
             #[inline(always)]
             unsafe fn relu(self) -> Self {
-                // SAFETY: the caller detected AVX2 and FMA. The second operand comes back where one is NaN.
+                // SAFETY: the caller detected the instructions. The second operand comes back where one is NaN.
                 Self(unsafe { std::arch::x86_64::$max(std::arch::x86_64::$zero(), self.0) })
             }
         }
@@ -140,7 +140,7 @@ macro_rules! avx2 {
 }
 
 #[cfg(target_arch = "x86_64")]
-avx2!(
+lanes!(
     F32x8,
     f32,
     8,
@@ -154,7 +154,7 @@ avx2!(
     _mm256_setzero_ps
 );
 #[cfg(target_arch = "x86_64")]
-avx2!(
+lanes!(
     F64x4,
     f64,
     4,
@@ -166,6 +166,34 @@ avx2!(
     _mm256_add_pd,
     _mm256_max_pd,
     _mm256_setzero_pd
+);
+#[cfg(target_arch = "x86_64")]
+lanes!(
+    F32x16,
+    f32,
+    16,
+    __m512,
+    _mm512_set1_ps,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_fmadd_ps,
+    _mm512_add_ps,
+    _mm512_max_ps,
+    _mm512_setzero_ps
+);
+#[cfg(target_arch = "x86_64")]
+lanes!(
+    F64x8,
+    f64,
+    8,
+    __m512d,
+    _mm512_set1_pd,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_fmadd_pd,
+    _mm512_add_pd,
+    _mm512_max_pd,
+    _mm512_setzero_pd
 );
 
 /// Transposes a square of 8 by 8.

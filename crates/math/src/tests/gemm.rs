@@ -1,7 +1,7 @@
 //! Products against three nested loops.
 
 use crate::Pool;
-use crate::gemm::kernel::{self, Finish, Kernels, ROWS, Tile};
+use crate::gemm::kernel::{Finish, Kernels, ROWS, Tile};
 use crate::gemm::{Element, Epilogue, Matrix, Real, matmul, matmul_batch, matmul_with};
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
@@ -86,16 +86,22 @@ fn large_products_cross_all_block_borders() {
 /// The loops that other processors run, which no product here would reach.
 #[test]
 fn plain_kernels_agree_with_fast_ones() {
-    check_kernels::<f32, 8>(|x| x as f32);
-    check_kernels::<f64, 4>(f64::from);
+    check_kernels::<f32>(|x| x as f32);
+    check_kernels::<f64>(f64::from);
 }
 
-fn check_kernels<T: Real, const LANES: usize>(of: fn(i32) -> T) {
+fn check_kernels<T: Real>(of: fn(i32) -> T) {
     let (left, right, bias) = (numbers(2000, 1, of), numbers(2000, 2, of), numbers(T::PANEL, 3, of));
-    let (fast, plain) = (T::kernels(), kernel::plain::<T, LANES>());
-    for (count, run, cols, relu) in
-        [(1, 0, 1, true), (6, 1, T::PANEL, false), (5, 7, T::PANEL - 1, true), (4, 20, T::PANEL, true)]
-    {
+    let [fastest, fast, plain] = T::choices();
+    for (count, run, cols, relu) in [
+        (1, 0, 1, true),
+        (6, 1, T::PANEL, false),
+        (5, 7, T::PANEL - 1, true),
+        (4, 20, T::PANEL, true),
+        (3, 9, T::PANEL / 2, true),
+        (2, 9, T::PANEL / 2 + 1, false),
+        (6, 20, T::PANEL / 4 + 1, true),
+    ] {
         let multiply = |kernels: &Kernels<T>, narrow: bool| {
             let mut out = vec![of(-3); ROWS * T::PANEL];
             let tile = Tile {
@@ -115,16 +121,19 @@ fn check_kernels<T: Real, const LANES: usize>(of: fn(i32) -> T) {
             unsafe { if narrow { (kernels.dot)(&tile, count) } else { kernels.run(count, &tile) } }
             out
         };
-        assert_eq!(multiply(fast, false), multiply(&plain, false));
-        assert_eq!(multiply(fast, true), multiply(&plain, true));
+        for kernels in [fastest, fast] {
+            assert_eq!(multiply(kernels, false), multiply(plain, false), "{count} rows, {cols} columns");
+            assert_eq!(multiply(kernels, true), multiply(plain, true), "{count} rows, {cols} columns");
+        }
     }
     let flip = |kernels: &Kernels<T>| {
-        let mut out = vec![of(0); LANES * LANES];
-        // SAFETY: both sides hold a square of LANES at their strides.
-        unsafe { (kernels.transpose)(left.as_ptr(), 11, out.as_mut_ptr(), LANES) };
+        let mut out = vec![of(0); T::SQUARE * T::SQUARE];
+        // SAFETY: both sides hold such a square at their strides.
+        unsafe { (kernels.transpose)(left.as_ptr(), 11, out.as_mut_ptr(), T::SQUARE) };
         out
     };
-    assert_eq!(flip(fast), flip(&plain));
+    assert_eq!(flip(fastest), flip(plain));
+    assert_eq!(flip(fast), flip(plain));
 }
 
 #[test]
