@@ -1,30 +1,40 @@
 //! A journal of values that change: every change is in a file before anybody can see it, so that a process that is
 //! killed can be started again with what it knew.
 //!
-//! A journal is a folder of segments, `00000001.journal` and so on. A change is one record: its length, its checksum,
-//! what changed, and the new bytes, of all or of some rows. Changes are handed to the operating system at once, which
-//! keeps them when the process is killed; `sync` lets them survive a power cut. Reading goes through the segments in
-//! order; a record that breaks off at the end of the last one was being written when the process died, and is dropped.
-//! To get rid of old changes, a new segment is begun, every value is written to it once, and older segments go. Rows that
-//! change meanwhile may come before their value, which has them already.
+//! A journal is a folder. Large values that change as a whole are written over and over, in slots (`slots.rs`). All other
+//! changes go to a log, which has segments, `00000001.journal` and so on: each is one record, its length, its checksum,
+//! what changed, and the new bytes, of all or of some rows. Changes are numbered, so that rows in the log that are older
+//! than the value in a slot are known to be in it. They are handed to the operating system at once, which keeps them when
+//! the process is killed; `sync` lets them survive a power cut.
+//!
+//! Reading looks at the slots, then goes through the segments in order; a record that breaks off at the end of the last
+//! one was being written when the process died, and is dropped. To get rid of old changes, a new segment is begun, every
+//! value that is not in a slot as it is now is written once, and older segments go. Rows that change meanwhile may come
+//! before their value, which has them already.
 
 mod record;
+mod slots;
 
 use crate::fs::data_loss;
 use parking_lot::Mutex;
-use record::Reading;
+use record::{Reading, Record};
+use slots::Slots;
 pub use record::{Change, Entry};
 use status::{Code, Error, Result, failed_precondition};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tensor::Tensor;
 
 /// A journal that is open for writing. Only one process has it open.
 pub struct Journal {
     folder: PathBuf,
     _lock: File,
+    /// The number of the next change. Those of one value are told in their order.
+    next: AtomicU64,
+    slots: Slots,
     state: Mutex<State>,
 }
 
@@ -43,9 +53,20 @@ pub type Values = BTreeMap<Entry, Tensor>;
 /// What the changes so far make.
 #[derive(Default)]
 struct Found {
-    values: Values,
+    values: BTreeMap<Entry, Kept>,
     /// Of these there were rows before the value.
     awaited: BTreeSet<Entry>,
+    /// The highest number of a change.
+    last: u64,
+}
+
+/// A value that was found.
+struct Kept {
+    value: Tensor,
+    /// The change that made it as a whole.
+    sequence: u64,
+    /// Rows changed after that.
+    followed: bool,
 }
 
 impl Journal {
@@ -61,6 +82,7 @@ impl Journal {
             .map_err(|_| failed_precondition!("{}: another process writes this journal", folder.display()))?;
         let segments = segments(folder)?;
         let mut found = Found::default();
+        let slots = Slots::open(folder, &mut found)?;
         let last = segments.last().copied();
         for &segment in &segments {
             read(&path(folder, segment), &mut found, Some(segment) == last)?;
@@ -68,48 +90,77 @@ impl Journal {
         if let Some(entry) = found.awaited.first() {
             return Err(data_loss(format!("Journal {}: rows of {} without it", folder.display(), entry.name)));
         }
+        slots.settle(&found);
+        let next = AtomicU64::new(found.last + 1);
+        let values = found.values.into_iter().map(|(entry, kept)| (entry, kept.value)).collect();
         let segment = last.unwrap_or(0) + 1;
         let file = begin(folder, segment)?;
         let state = Mutex::new(State { file, segment, bytes: 0, synced: true, broken: None });
-        Ok((Journal { folder: folder.to_path_buf(), _lock: lock, state }, found.values))
+        Ok((Journal { folder: folder.to_path_buf(), _lock: lock, next, slots, state }, values))
     }
 
-    /// Writes down a change.
+    /// Writes down a change. Nobody else does so for this value meanwhile.
     pub fn append(&self, entry: &Entry, change: &Change<'_>) -> Result<()> {
-        let record = record::encode(entry, change)?;
+        let record = record::encode(entry, change, self.next.fetch_add(1, Ordering::Relaxed))?;
+        if matches!(change, Change::Value(value) if value.buffer().is_some()) && slots::fits(&record) {
+            if let Some(broken) = &self.state.lock().broken {
+                return Err(broken.clone());
+            }
+            let broken = |error: Error| self.state.lock().broken.get_or_insert(error).clone();
+            return self.slots.write(entry, &record).map_err(broken);
+        }
+        self.log(record)?;
+        match change {
+            Change::Rows(..) => self.slots.follow(entry),
+            Change::Value(_) | Change::Gone => self.slots.lose(entry),
+            Change::Forgotten => self.slots.forget(&entry.container),
+        }
+        Ok(())
+    }
+
+    /// Writes a value down that is as it was, unless older segments are not needed to know it.
+    pub fn renew(&self, entry: &Entry, value: &Tensor) -> Result<()> {
+        if self.slots.has(entry) { Ok(()) } else { self.append(entry, &Change::Value(value)) }
+    }
+
+    fn log(&self, mut record: Record) -> Result<()> {
+        let pieces = record.framed();
         let mut state = self.state.lock();
         if let Some(broken) = &state.broken {
             return Err(broken.clone());
         }
-        if let Err(error) = record.pieces().try_for_each(|piece| state.file.write_all(piece)) {
+        if let Err(error) = pieces.iter().try_for_each(|piece| state.file.write_all(piece)) {
             let _ = state.file.set_len(state.bytes); // without the part that was written, which a reader would drop too
             let broken = failed(&path(&self.folder, state.segment), &error);
             state.broken = Some(broken.clone());
             return Err(broken);
         }
-        state.bytes += record.len();
+        state.bytes += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         state.synced = false;
         Ok(())
     }
 
     /// Lets all changes so far survive a power cut.
     pub fn sync(&self) -> Result<()> {
-        let (file, segment) = {
+        let retired = self.slots.retired();
+        let file = {
             let mut state = self.state.lock();
-            if std::mem::replace(&mut state.synced, true) {
-                return Ok(());
-            }
-            (state.file.try_clone(), state.segment)
+            let synced = std::mem::replace(&mut state.synced, true);
+            (!synced).then(|| (state.file.try_clone(), state.segment))
         };
-        file.and_then(|file| file.sync_data()).map_err(|error| failed(&path(&self.folder, segment), &error))
+        if let Some((file, segment)) = file {
+            let synced = file.and_then(|file| file.sync_data());
+            synced.map_err(|error| failed(&path(&self.folder, segment), &error))?;
+        }
+        self.slots.sync(retired)
     }
 
-    /// How many bytes were written since the last rotation.
+    /// How many bytes the log got since the last rotation.
     pub fn bytes(&self) -> u64 {
         self.state.lock().bytes
     }
 
-    /// Begins a new segment and gives its number. When every value was written to it, `drop_before` that number.
+    /// Begins a new segment and gives its number. When every value was renewed, `drop_before` that number.
     pub fn rotate(&self) -> Result<u64> {
         self.sync()?; // so that little is left to wait for while nobody can write
         let mut state = self.state.lock();
@@ -123,9 +174,10 @@ impl Journal {
         Ok(segment)
     }
 
-    /// Takes older segments away: what they hold is in newer ones.
+    /// Takes older segments away: what they hold is in newer ones, or in slots.
     pub fn drop_before(&self, segment: u64) -> Result<()> {
         self.sync()?;
+        self.sync()?; // slots that were wiped because the log says so
         for old in segments(&self.folder)?.into_iter().filter(|&old| old < segment) {
             let path = path(&self.folder, old);
             fs::remove_file(&path).map_err(|error| failed(&path, &error))?;

@@ -1,6 +1,6 @@
 //! One change of one value, as bytes.
 
-use super::Found;
+use super::{Found, Kept};
 use crate::crc;
 use crate::fs::data_loss;
 use bytes::Bytes;
@@ -32,32 +32,52 @@ pub enum Change<'a> {
     Forgotten,
 }
 
-const VALUE: u8 = 1;
-const ROWS: u8 = 2;
-const GONE: u8 = 3;
-const FORGOTTEN: u8 = 4;
+// 1 to 4 had no number.
+const VALUE: u8 = 5;
+const ROWS: u8 = 6;
+const GONE: u8 = 7;
+const FORGOTTEN: u8 = 8;
 
 /// Length and checksum before each record.
 const FRAME: usize = 16;
 
 /// A record: what is before the new bytes, and the new bytes.
 pub(super) struct Record {
+    /// With room for the frame.
     head: Vec<u8>,
     body: Bytes,
+    sequence: u64,
 }
 
 impl Record {
-    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        [&self.head[..], &self.body[..]].into_iter()
+    /// What changed, without the new bytes.
+    pub fn fields(&self) -> &[u8] {
+        &self.head[FRAME..]
     }
 
-    pub fn len(&self) -> u64 {
-        (self.head.len() + self.body.len()) as u64
+    /// The new bytes.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Which change it is, of all.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// What is written to the log, in order.
+    pub fn framed(&mut self) -> [&[u8]; 2] {
+        let sum = crc32c::crc32c_append(crc32c::crc32c(self.fields()), &self.body);
+        let fields = self.fields().len();
+        self.head[..8].copy_from_slice(&((fields + self.body.len()) as u64).to_le_bytes());
+        self.head[8..12].copy_from_slice(&(fields as u32).to_le_bytes());
+        self.head[12..FRAME].copy_from_slice(&crc::mask(sum).to_le_bytes());
+        [&self.head, &self.body]
     }
 }
 
-/// The record of a change.
-pub(super) fn encode(entry: &Entry, change: &Change<'_>) -> Result<Record> {
+/// The record of a change, and which one it is.
+pub(super) fn encode(entry: &Entry, change: &Change<'_>, sequence: u64) -> Result<Record> {
     let mut head = vec![0; FRAME];
     let (kind, tensor) = match change {
         Change::Value(tensor) => (VALUE, Some(*tensor)),
@@ -66,6 +86,7 @@ pub(super) fn encode(entry: &Entry, change: &Change<'_>) -> Result<Record> {
         Change::Forgotten => (FORGOTTEN, None),
     };
     head.extend([kind, u8::from(entry.reference)]);
+    put_number(&mut head, sequence);
     put_text(&mut head, &entry.container);
     put_text(&mut head, &entry.name);
     let body = match (tensor, change) {
@@ -77,12 +98,7 @@ pub(super) fn encode(entry: &Entry, change: &Change<'_>) -> Result<Record> {
         }
         _ => Bytes::new(),
     };
-    let sum = crc32c::crc32c_append(crc32c::crc32c(&head[FRAME..]), &body);
-    let fields = head.len() - FRAME;
-    head[..8].copy_from_slice(&((fields + body.len()) as u64).to_le_bytes());
-    head[8..12].copy_from_slice(&(fields as u32).to_le_bytes());
-    head[12..FRAME].copy_from_slice(&crc::mask(sum).to_le_bytes());
-    Ok(Record { head, body })
+    Ok(Record { head, body, sequence })
 }
 
 /// Type, dimensions and bytes of a value; strings as TensorFlow's message.
@@ -178,31 +194,48 @@ impl Reading {
     }
 }
 
-fn apply(head: &[u8], body: &[u8], found: &mut Found) -> Result<()> {
+/// Which change some fields are of.
+pub(super) fn sequence(fields: &[u8]) -> Option<u64> {
+    Fields(fields.get(2..)?).number().ok()
+}
+
+/// Puts a change to what was found, and says what it belongs to if it is a value, and the newest so far.
+pub(super) fn apply(head: &[u8], body: &[u8], found: &mut Found) -> Result<Option<Entry>> {
     let mut fields = Fields(head);
-    let (kind, reference) = (fields.byte()?, fields.byte()? != 0);
+    let (kind, reference, sequence) = (fields.byte()?, fields.byte()? != 0, fields.number()?);
     let entry = Entry { reference, container: fields.text()?, name: fields.text()? };
+    found.last = found.last.max(sequence);
+    let older = |kept: &Kept| kept.sequence < sequence;
     match kind {
-        VALUE => {
+        VALUE if found.values.get(&entry).is_none_or(older) => {
             let value = value(&mut fields, body)?;
             found.awaited.remove(&entry);
-            found.values.insert(entry, value);
+            found.values.insert(entry.clone(), Kept { value, sequence, followed: false });
+            return Ok(Some(entry));
         }
+        VALUE => {}
         ROWS => match found.values.get_mut(&entry) {
-            Some(value) => put_rows(&mut fields, body, value)?,
+            Some(kept) if older(kept) => {
+                put_rows(&mut fields, body, &mut kept.value)?;
+                kept.followed = true;
+            }
+            Some(_) => {}
             None => drop(found.awaited.insert(entry)),
         },
         GONE => {
             found.awaited.remove(&entry);
-            found.values.remove(&entry);
+            if found.values.get(&entry).is_some_and(older) {
+                found.values.remove(&entry);
+            }
         }
         FORGOTTEN => {
             found.awaited.retain(|other| other.container != entry.container);
-            found.values.retain(|other, _| other.container != entry.container);
+            found.values.retain(|other, kept| other.container != entry.container || !older(kept));
         }
+        1..=4 => return Err(data_loss("a record that an older version of this program wrote")),
         other => return Err(data_loss(format!("a record of kind {other}"))),
     }
-    Ok(())
+    Ok(None)
 }
 
 fn value(fields: &mut Fields<'_>, body: &[u8]) -> Result<Tensor> {

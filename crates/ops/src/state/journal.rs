@@ -2,7 +2,7 @@
 
 use io::journal::{Change, Entry, Journal, Values};
 use op::{Keeper, Variable, VariableKey};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 use status::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ struct Shared {
     /// Values that wait for their variable.
     orphans: Mutex<Values>,
     /// Those whose changes are kept. While it is locked, none is lost or forgotten.
-    variables: Mutex<Known>,
+    variables: RwLock<Known>,
     failure: Mutex<Option<Error>>,
     slack: u64,
     ended: Mutex<bool>,
@@ -51,7 +51,7 @@ impl JournalKeeper {
         let shared = Arc::new(Shared {
             journal,
             orphans: Mutex::new(values),
-            variables: Mutex::default(),
+            variables: RwLock::default(),
             failure: Mutex::default(),
             slack,
             ended: Mutex::new(false),
@@ -121,7 +121,7 @@ impl Shared {
     /// All variables; none if one is gone without having been lost or forgotten: then their device is on its way out, and
     /// the journal alone has the value.
     fn live(&self) -> Option<Vec<(VariableKey, Arc<Variable>)>> {
-        let variables = self.variables.lock();
+        let variables = self.variables.read();
         variables.iter().map(|(key, variable)| Some((key.clone(), variable.upgrade()?))).collect()
     }
 
@@ -137,17 +137,17 @@ impl Shared {
     fn compact(&self) -> Result<()> {
         let segment = self.journal.rotate()?;
         for (entry, value) in &*self.orphans.lock() {
-            self.journal.append(entry, &Change::Value(value))?;
+            self.journal.renew(entry, value)?;
         }
         // The older segments stay if somebody is gone.
         let Some(live) = self.live() else { return Ok(()) };
         for (key, variable) in live {
             variable.visit(|value| {
                 // Its container may have been forgotten since: nobody can say so before the value is written.
-                let known = self.variables.lock();
+                let known = self.variables.read();
                 match value {
                     Some(value) if can_keep(value) && means(&known, &key, &variable) => {
-                        self.journal.append(&Shared::entry(&key), &Change::Value(value))
+                        self.journal.renew(&Shared::entry(&key), value)
                     }
                     _ => Ok(()),
                 }
@@ -179,7 +179,7 @@ impl Keeper for JournalKeeper {
             self.shared.append(key, &Change::Gone);
         }
         variable.visit(|value| {
-            let mut known = self.shared.variables.lock();
+            let mut known = self.shared.variables.write();
             known.insert(key.clone(), Arc::downgrade(variable));
             // Whoever found the variable before it was known here may have changed it.
             if let Some(value) = value.filter(|value| can_keep(value)) {
@@ -199,14 +199,14 @@ impl Keeper for JournalKeeper {
             (None, _) => Change::Gone,
         };
         // Rows after the end of their variable would be rows of nothing: nobody can end it before they are written.
-        let known = self.shared.variables.lock();
+        let known = self.shared.variables.read();
         if means(&known, key, variable) {
             self.shared.append(key, &change);
         }
     }
 
     fn lose(&self, key: &VariableKey, variable: &Variable) {
-        let mut known = self.shared.variables.lock();
+        let mut known = self.shared.variables.write();
         if means(&known, key, variable) {
             known.remove(key);
             self.shared.append(key, &Change::Gone);
@@ -216,7 +216,7 @@ impl Keeper for JournalKeeper {
     fn forget(&self, container: &str) {
         self.shared.orphans.lock().retain(|entry, _| entry.container != container);
         let key = VariableKey { reference: false, container: container.to_string(), name: String::new() };
-        let mut known = self.shared.variables.lock();
+        let mut known = self.shared.variables.write();
         known.retain(|key, _| key.container != container);
         self.shared.append(&key, &Change::Forgotten);
     }
