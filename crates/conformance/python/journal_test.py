@@ -25,17 +25,21 @@ def journaled(size, *flags):
 
 
 def build(worker):
-    """Counters of both kinds, a matrix of which rows change, and a slot that an optimizer keeps."""
+    """Counters of both kinds, a matrix of which rows change, a large one that changes as a whole, and a slot that an
+    optimizer keeps."""
     with tf1.device("/job:ps/task:0"):
         step = tf1.get_variable("step", [], tf.int64, tf1.zeros_initializer(), use_resource=False)
         rows = tf1.get_variable("rows", [50, 4], tf.float32, tf1.zeros_initializer(), use_resource=True)
         weights = tf1.get_variable("weights", [8], tf.float32, tf1.ones_initializer(), use_resource=True)
-        with tf.control_dependencies([tf1.scatter_add(rows, [worker], tf.ones([1, 4]))]):
+        large = tf1.get_variable("large", [300, 200], tf.float32, tf1.zeros_initializer(), use_resource=False)
+        changes = [tf1.scatter_add(rows, [worker], tf.ones([1, 4])),
+                   tf1.assign_add(large, tf.ones([300, 200]), use_locking=True).op]
+        with tf.control_dependencies(changes):
             advance = tf1.assign_add(step, 1, use_locking=True)
         with tf1.device(f"/job:worker/task:{worker}"):
             loss = tf.reduce_sum(tf.square(weights))
         train = tf1.train.MomentumOptimizer(1e-6, 0.5).minimize(loss)
-    return step, rows, advance, tf.group(train)
+    return step, rows, large, advance, tf.group(train)
 
 
 class Client(threading.Thread):
@@ -46,7 +50,7 @@ class Client(threading.Thread):
         self.target, self.worker = target, worker
         self.graph = tf.Graph()
         with self.graph.as_default():
-            self.step, self.rows, self.advance, self.train = build(worker)
+            self.step, self.rows, self.large, self.advance, self.train = build(worker)
             self.missing = tf1.report_uninitialized_variables()
         self.counted, self.unknown, self.latest = 0, 0, 0
         self.failures, self.wrong, self.stopping = [], [], False
@@ -77,10 +81,12 @@ class Client(threading.Thread):
 
     def ask(self, session):
         """What became of the step that was cut off: it was done or not, and nothing else is lost."""
-        missing, rows, step = session.run([self.missing, self.rows, self.step])
+        missing, rows, large, step = session.run([self.missing, self.rows, self.large, self.step])
         done = rows[self.worker]
         if missing.size or (done != done[0]).any() or not 0 <= done[0] - self.counted <= self.unknown:
             self.wrong.append(("forgot", missing, done, self.counted, self.unknown))
+        if large.min() < self.counted:
+            self.wrong.append(("forgot a part", large.min(), self.counted))
         if step < self.latest:
             self.wrong.append(("went back", self.latest, step))
         self.counted, self.unknown = int(done[0]), 0
@@ -126,7 +132,7 @@ class JournalTest(unittest.TestCase):
             for client in clients:
                 client.join()
         with tf1.Session(clients[0].target, graph=clients[0].graph) as session:
-            step, rows = session.run([clients[0].step, clients[0].rows])
+            step, rows, large = session.run([clients[0].step, clients[0].rows, clients[0].large])
         for client in clients:
             self.assertEqual(client.wrong, [])
             np.testing.assert_array_equal(rows[client.worker], np.full([4], client.counted))
@@ -137,6 +143,9 @@ class JournalTest(unittest.TestCase):
         counted, failed = sum(client.counted for client in clients), sum(len(client.failures) for client in clients)
         self.assertLessEqual(step, counted)
         self.assertGreaterEqual(step, counted - failed)
+        np.testing.assert_array_equal(large, np.full([300, 200], large[0, 0]))
+        # It may be the large one that a cut-off step has changed, and not its row.
+        self.assertLessEqual(abs(large[0, 0] - counted), failed)
 
 
 class PatientChief(tf1.train.ChiefSessionCreator):

@@ -17,9 +17,9 @@ mod slots;
 
 use crate::fs::data_loss;
 use parking_lot::Mutex;
+pub use record::{Change, Entry};
 use record::{Reading, Record};
 use slots::Slots;
-pub use record::{Change, Entry};
 use status::{Code, Error, Result, failed_precondition};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -91,7 +91,7 @@ impl Journal {
             return Err(data_loss(format!("Journal {}: rows of {} without it", folder.display(), entry.name)));
         }
         slots.settle(&found);
-        let next = AtomicU64::new(found.last + 1);
+        let next = AtomicU64::new(found.last.saturating_add(1));
         let values = found.values.into_iter().map(|(entry, kept)| (entry, kept.value)).collect();
         let segment = last.unwrap_or(0) + 1;
         let file = begin(folder, segment)?;
@@ -176,8 +176,8 @@ impl Journal {
 
     /// Takes older segments away: what they hold is in newer ones, or in slots.
     pub fn drop_before(&self, segment: u64) -> Result<()> {
-        self.sync()?;
-        self.sync()?; // slots that were wiped because the log says so
+        // Slots of values that are gone, as older segments may say, are empty.
+        (0..slots::SYNCS).try_for_each(|_| self.sync())?;
         for old in segments(&self.folder)?.into_iter().filter(|&old| old < segment) {
             let path = path(&self.folder, old);
             fs::remove_file(&path).map_err(|error| failed(&path, &error))?;

@@ -21,13 +21,13 @@ impl Drop for Folder {
     }
 }
 
-fn entry(name: &str) -> Entry {
+pub(super) fn entry(name: &str) -> Entry {
     Entry { reference: false, container: "ps".to_string(), name: name.to_string() }
 }
 
 /// Opens a journal that is closed. Between the fork and the exec of a program that another test starts, that program
 /// has our files, and so the journal's lock.
-fn open(folder: &Path) -> (Journal, Values) {
+pub(super) fn open(folder: &Path) -> (Journal, Values) {
     let mut tries = 0;
     loop {
         match Journal::open(folder) {

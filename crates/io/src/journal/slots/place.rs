@@ -1,0 +1,285 @@
+//! Where one value is: four slots of a file, and who may be written over.
+
+use crate::crc;
+use crate::fs::data_loss;
+use crate::journal::record::{self, Record};
+use crate::journal::{Entry, Found, failed};
+use parking_lot::Mutex;
+use status::Result;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Slots of a value: the newest, the one on the disk, the one on its way there, and one to write to.
+const SLOTS: u64 = 4;
+/// What a slot begins with.
+const PAGE: usize = 4096;
+const MAGIC: [u8; 8] = *b"flowgri\x01";
+/// Magic, checksum of what follows, lengths of fields and value, checksum of the value.
+const FIXED: usize = 8 + 4 + 4 + 8 + 4;
+/// The end of the page has the number of the change again if the slot is on the disk.
+const MARK: usize = PAGE - 8;
+
+/// No slot is that long.
+const LARGEST: u64 = 1 << 60;
+/// Whether a page has room for what a record says of its value.
+pub fn fits(record: &Record) -> bool {
+    record.fields().len() <= MARK - FIXED
+}
+
+/// Whether slots may have this size.
+pub fn is_size(size: &u64) -> bool {
+    (PAGE as u64 + 1..LARGEST).contains(size) && size.is_multiple_of(PAGE as u64)
+}
+
+/// How long a slot is for a value of this many bytes.
+pub fn slot_size(body: usize) -> u64 {
+    let bytes = (PAGE + body) as u64;
+    let step = (bytes.next_power_of_two() / 16).max(PAGE as u64);
+    bytes.next_multiple_of(step)
+}
+
+/// A file with slots of one size.
+pub struct SlotFile {
+    path: PathBuf,
+    size: u64,
+    file: File,
+    room: Mutex<Room>,
+}
+
+/// Places of a file that nobody has.
+struct Room {
+    end: u64,
+    free: Vec<u64>,
+    /// They are empty, but a power cut could bring back what they had.
+    wiped: Vec<u64>,
+}
+
+/// Where a value is.
+pub struct Place {
+    file: Arc<SlotFile>,
+    number: u64,
+    newest: Option<Written>,
+    safe: Option<Written>,
+    syncing: Option<Written>,
+    /// The log has rows that are newer.
+    pub followed: bool,
+}
+
+/// Which slot has which change.
+#[derive(Clone, Copy, PartialEq)]
+struct Written {
+    slot: u64,
+    sequence: u64,
+}
+
+impl SlotFile {
+    /// Opens a file, or makes it.
+    pub fn open(path: PathBuf, size: u64) -> Result<SlotFile> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let with_len = file.and_then(|file| file.metadata().map(|data| (file, data.len())));
+        let (file, len) = with_len.map_err(|error| failed(&path, &error))?;
+        let end = len.div_ceil(size.saturating_mul(SLOTS));
+        let room = Mutex::new(Room { end, free: Vec::new(), wiped: Vec::new() });
+        Ok(SlotFile { path, size, file, room })
+    }
+
+    /// A place that nobody has.
+    pub fn place(file: Arc<SlotFile>) -> Place {
+        let number = {
+            let mut room = file.room.lock();
+            room.free.pop().unwrap_or_else(|| {
+                room.end += 1;
+                room.end - 1
+            })
+        };
+        Place::new(file, number)
+    }
+
+    /// All places that the file has, whose ever they are.
+    pub fn places(file: &Arc<SlotFile>) -> impl Iterator<Item = Place> {
+        (0..file.room.lock().end).map(|number| Place::new(file.clone(), number))
+    }
+
+    /// How long its slots are.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Lets places that were wiped survive a power cut as such, and if asked to all that was written.
+    pub fn sync(&self, all: bool) -> Result<()> {
+        let mut wiped = std::mem::take(&mut self.room.lock().wiped);
+        if !all && wiped.is_empty() {
+            return Ok(());
+        }
+        let synced = self.file.sync_data().and_then(|()| self.free(&mut wiped));
+        synced.map_err(|error| failed(&self.path, &error))
+    }
+
+    /// Takes places back that are empty, and gives room at the end of the file back to the disk.
+    fn free(&self, places: &mut Vec<u64>) -> io::Result<()> {
+        let mut room = self.room.lock();
+        room.free.append(places);
+        room.free.sort_unstable();
+        while room.end.checked_sub(1).is_some_and(|last| room.free.last() == Some(&last)) {
+            room.free.pop();
+            room.end -= 1;
+        }
+        let len = room.end * SLOTS * self.size;
+        if self.file.metadata()?.len() > len { self.file.set_len(len) } else { Ok(()) }
+    }
+
+    /// The bytes at an offset; none if the file ends before their end.
+    fn read(&self, offset: u64, len: usize) -> io::Result<Option<Vec<u8>>> {
+        if self.file.metadata()?.len() < offset.saturating_add(len as u64) {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; len]; // no more than the file has
+        self.file.read_exact_at(&mut bytes, offset)?;
+        Ok(Some(bytes))
+    }
+}
+
+impl Place {
+    fn new(file: Arc<SlotFile>, number: u64) -> Place {
+        Place { file, number, newest: None, safe: None, syncing: None, followed: false }
+    }
+
+    /// How long its slots are.
+    pub fn size(&self) -> u64 {
+        self.file.size
+    }
+
+    /// Which change it has.
+    pub fn sequence(&self) -> Option<u64> {
+        self.newest.map(|newest| newest.sequence)
+    }
+
+    fn offset(&self, slot: u64) -> u64 {
+        (self.number * SLOTS + slot) * self.file.size
+    }
+
+    fn put(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.file.file.write_all_at(bytes, offset).map_err(|error| failed(&self.file.path, &error))
+    }
+
+    /// Writes a value down. If that cannot be done, the newest one is what it was.
+    pub fn write(&mut self, record: &Record) -> Result<()> {
+        let taken = [self.newest, self.safe, self.syncing].map(|written| written.map(|written| written.slot));
+        let slot = (0..SLOTS).find(|slot| !taken.contains(&Some(*slot))).unwrap_or(0); // three are less than four
+        let offset = self.offset(slot);
+        self.put(record.body(), offset + PAGE as u64)?;
+        self.put(&page(record), offset)?;
+        self.newest = Some(Written { slot, sequence: record.sequence() });
+        self.followed = false;
+        Ok(())
+    }
+
+    /// Whether there is something to bring to the disk.
+    pub fn begin(&mut self) -> bool {
+        self.syncing = self.newest.filter(|&newest| self.safe != Some(newest));
+        self.syncing.is_some()
+    }
+
+    /// What was to be brought to the disk is there.
+    pub fn end(&mut self) -> Result<()> {
+        let Some(synced) = self.syncing.take() else { return Ok(()) };
+        self.put(&synced.sequence.to_le_bytes(), self.offset(synced.slot) + MARK as u64)?;
+        self.safe = Some(synced);
+        Ok(())
+    }
+
+    /// Takes all away but the newest value.
+    pub fn wipe(&self) -> Result<()> {
+        let newest = self.newest.map(|newest| newest.slot);
+        let older = (0..SLOTS).filter(|&slot| Some(slot) != newest);
+        older.map(|slot| self.offset(slot)).try_for_each(|offset| self.put(&[0; PAGE], offset))
+    }
+
+    /// Gives the place back, with nothing in it.
+    pub fn leave(&self) -> Result<()> {
+        if let Some(newest) = self.newest {
+            self.put(&[0; PAGE], self.offset(newest.slot))?;
+        }
+        self.file.room.lock().wiped.push(self.number);
+        Ok(())
+    }
+
+    /// Puts the newest complete value to what was found, and says whose it is if nothing newer was known.
+    pub fn read(&mut self, found: &mut Found) -> Result<Option<Entry>> {
+        let damaged = |what: &str| data_loss(format!("Journal {}: {what}", self.file.path.display()));
+        let (newest, marked) = self.newest(found).map_err(|error| failed(&self.file.path, &error))?;
+        match newest {
+            Some((slot, head, body)) if head.sequence >= marked => {
+                self.newest = Some(Written { slot, sequence: head.sequence });
+                record::apply(&head.fields, &body, found).map_err(|error| damaged(&error.message))
+            }
+            // It was the first value, and is not complete.
+            None if marked == 0 => Ok(None),
+            _ => Err(damaged(&format!("value {} is damaged", self.number))),
+        }
+    }
+
+    /// The newest complete value, and the newest one that was on the disk.
+    fn newest(&self, found: &mut Found) -> io::Result<(Option<(u64, Head, Vec<u8>)>, u64)> {
+        let mut marked = 0;
+        let mut heads = Vec::new();
+        for slot in 0..SLOTS {
+            let Some(page) = self.file.read(self.offset(slot), PAGE)? else { continue };
+            marked = marked.max(number(&page[MARK..]));
+            heads.extend(Head::read(&page).map(|head| (slot, head)));
+        }
+        heads.sort_by_key(|(_, head)| std::cmp::Reverse(head.sequence));
+        found.last = heads.iter().map(|(_, head)| head.sequence).fold(found.last.max(marked), u64::max);
+        for (slot, head) in heads {
+            let room = self.file.size - PAGE as u64;
+            let Some(len) = usize::try_from(head.len).ok().filter(|&len| len as u64 <= room) else { continue };
+            let Some(body) = self.file.read(self.offset(slot) + PAGE as u64, len)? else { continue };
+            if crc::masked(&body) == head.sum {
+                return Ok((Some((slot, head, body)), marked));
+            }
+        }
+        Ok((None, marked))
+    }
+}
+
+/// What a slot says of itself.
+struct Head {
+    fields: Vec<u8>,
+    sequence: u64,
+    len: u64,
+    sum: u32,
+}
+
+impl Head {
+    /// None if the page is not one of a slot.
+    fn read(page: &[u8]) -> Option<Head> {
+        let (len, bytes) = (number(&page[12..16]) as usize, number(&page[16..24]));
+        let fields = page.get(FIXED..MARK)?.get(..len)?;
+        if page[..8] != MAGIC || u64::from(crc::masked(&page[12..FIXED + len])) != number(&page[8..12]) {
+            return None;
+        }
+        let sequence = record::sequence(fields)?;
+        Some(Head { fields: fields.to_vec(), sequence, len: bytes, sum: number(&page[24..28]) as u32 })
+    }
+}
+
+/// The page before a value.
+fn page(record: &Record) -> [u8; PAGE] {
+    let (fields, body) = (record.fields(), record.body());
+    let mut page = [0; PAGE];
+    page[..8].copy_from_slice(&MAGIC);
+    page[12..16].copy_from_slice(&(fields.len() as u32).to_le_bytes());
+    page[16..24].copy_from_slice(&(body.len() as u64).to_le_bytes());
+    page[24..FIXED].copy_from_slice(&crc::masked(body).to_le_bytes());
+    page[FIXED..FIXED + fields.len()].copy_from_slice(fields);
+    let sum = crc::masked(&page[12..FIXED + fields.len()]);
+    page[8..12].copy_from_slice(&sum.to_le_bytes());
+    page
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
