@@ -6,7 +6,7 @@ use crate::fs::data_loss;
 use bytes::Bytes;
 use status::{Result, invalid};
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use tensor::{Buffer, DType, Shape, Tensor};
 
 /// What a value belongs to.
@@ -76,8 +76,8 @@ impl Record {
     }
 }
 
-/// The record of a change, and which one it is.
-pub(super) fn encode(entry: &Entry, change: &Change<'_>, sequence: u64) -> Result<Record> {
+/// The record of a change: which one it is, and, of rows, which one made the value in the slots, or 0.
+pub(super) fn encode(entry: &Entry, change: &Change<'_>, sequence: u64, base: u64) -> Result<Record> {
     let mut head = vec![0; FRAME];
     let (kind, tensor) = match change {
         Change::Value(tensor) => (VALUE, Some(*tensor)),
@@ -90,7 +90,10 @@ pub(super) fn encode(entry: &Entry, change: &Change<'_>, sequence: u64) -> Resul
     put_text(&mut head, &entry.container);
     put_text(&mut head, &entry.name);
     let body = match (tensor, change) {
-        (Some(tensor), Change::Rows(_, rows)) if tensor.buffer().is_some() => rows_of(&mut head, tensor, rows)?,
+        (Some(tensor), Change::Rows(_, rows)) if tensor.buffer().is_some() => {
+            put_number(&mut head, base);
+            rows_of(&mut head, tensor, rows)?
+        }
         (Some(tensor), _) => {
             // Rows of strings are few; they are written as a whole value.
             head[FRAME] = VALUE;
@@ -136,25 +139,27 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
 }
 
 /// A segment that is being read.
-pub(super) struct Reading {
-    file: BufReader<File>,
+pub(super) struct Reading<'a> {
+    file: BufReader<&'a File>,
     left: u64,
     complete: u64,
     torn: bool,
 }
 
-impl Reading {
-    pub fn new(file: File) -> std::io::Result<Reading> {
-        let left = file.metadata()?.len();
-        Ok(Reading { file: BufReader::with_capacity(1 << 20, file), left, complete: 0, torn: false })
+impl<'a> Reading<'a> {
+    /// Reads from one offset to another.
+    pub fn new(mut file: &'a File, start: u64, end: u64) -> std::io::Result<Reading<'a>> {
+        file.seek(SeekFrom::Start(start))?;
+        let left = end.saturating_sub(start);
+        Ok(Reading { file: BufReader::with_capacity(1 << 20, file), left, complete: start, torn: false })
     }
 
-    /// Whether the last error was about a record that breaks off, or whose bytes never arrived, at the end of the file.
+    /// Whether the last error was about a record that breaks off, or whose bytes never arrived.
     pub fn is_torn(&self) -> bool {
         self.torn
     }
 
-    /// How many bytes the records before the last error have.
+    /// Where the records before the last error end.
     pub fn complete(&self) -> u64 {
         self.complete
     }
@@ -174,7 +179,7 @@ impl Reading {
         let (len, head, sum) = (number(0..8), number(8..12), number(12..16));
         let record = self.take(len)?;
         if u64::from(crc::masked(&record)) != sum || head > len {
-            self.torn = self.left == 0;
+            self.torn = true;
             return Err(data_loss("a record whose checksum is wrong"));
         }
         apply(&record[..head as usize], &record[head as usize..], found)?;
@@ -206,6 +211,7 @@ pub(super) fn apply(head: &[u8], body: &[u8], found: &mut Found) -> Result<Optio
     let entry = Entry { reference, container: fields.text()?, name: fields.text()? };
     found.last = found.last.max(sequence);
     let older = |kept: &Kept| kept.sequence < sequence;
+    let base = if kind == ROWS { fields.number()? } else { 0 };
     match kind {
         VALUE if found.values.get(&entry).is_none_or(older) => {
             let value = value(&mut fields, body)?;
@@ -215,12 +221,13 @@ pub(super) fn apply(head: &[u8], body: &[u8], found: &mut Found) -> Result<Optio
         }
         VALUE => {}
         ROWS => match found.values.get_mut(&entry) {
-            Some(kept) if older(kept) => {
+            Some(kept) if older(kept) && (base == 0 || base == kept.sequence) => {
                 put_rows(&mut fields, body, &mut kept.value)?;
                 kept.followed = true;
             }
-            Some(_) => {}
-            None => drop(found.awaited.insert(entry)),
+            None if base == 0 => drop(found.awaited.insert(entry)),
+            // The value has them, or is one that a power cut left, and which they are not of.
+            _ => {}
         },
         GONE => {
             found.awaited.remove(&entry);

@@ -107,13 +107,38 @@ fn damage_is_named() {
         let (journal, _) = open(&folder.0);
         journal.append(&entry("a"), &Change::Value(&Tensor::from(1i64))).unwrap();
         journal.append(&entry("b"), &Change::Value(&Tensor::from(2i64))).unwrap();
+        journal.sync().unwrap();
+        journal.append(&entry("c"), &Change::Value(&Tensor::from(3i64))).unwrap();
     }
-    let mut bytes = std::fs::read(&segment).unwrap();
-    bytes[20] ^= 1;
+    let whole = std::fs::read(&segment).unwrap();
+    for at in [0, 8, 16, 20, 27, 33, 50] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&segment, bytes).unwrap();
+        let error = Journal::open(&folder.0).err().expect("a byte is wrong");
+        assert_eq!(error.code, Code::DataLoss, "byte {at}");
+        assert!(error.message.contains("00000001.journal"), "{error}");
+    }
+    std::fs::write(&segment, &whole[..60]).unwrap();
+    assert_eq!(Journal::open(&folder.0).err().expect("the end is missing").code, Code::DataLoss);
+    // What was not on the disk may be anything.
+    let mut bytes = whole.clone();
+    bytes[whole.len() - 30] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
-    let error = Journal::open(&folder.0).err().expect("a byte is wrong");
+    assert_eq!(values(&folder.0).keys().map(|entry| &*entry.name).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn other_files_are_named() {
+    let folder = Folder::new("other");
+    std::fs::create_dir_all(&folder.0).unwrap();
+    std::fs::write(folder.0.join("00000001.journal"), [7; 100]).unwrap();
+    let error = Journal::open(&folder.0).err().expect("no segment");
     assert_eq!(error.code, Code::DataLoss);
-    assert!(error.message.contains("00000001.journal"), "{error}");
+    assert!(error.message.ends_with("00000001.journal: not a segment of a journal of this version"), "{error}");
+    std::fs::remove_file(folder.0.join("00000001.journal")).unwrap();
+    std::fs::write(folder.0.join(format!("{}.journal", u64::MAX)), b"").unwrap();
+    assert!(values(&folder.0).is_empty());
 }
 
 #[test]

@@ -82,29 +82,19 @@ fn large_values_are_there_again_and_take_no_more_room() {
 fn rows_are_on_top_of_the_value_that_they_are_of() {
     let folder = Folder::new();
     let path = Path::new(&folder.0);
-    let value = |rows: &[i64]| {
-        let mut value = Tensor::scratch_of(DType::I64, Shape::new(&[3, LARGE])).unwrap();
-        let all: Vec<i64> = rows.iter().flat_map(|&row| vec![row; LARGE]).collect();
-        value.values_mut::<i64>().unwrap().copy_from_slice(&all);
-        value
-    };
-    let rows = |values: &Values| {
-        let all = values[&entry("w")].values::<i64>().unwrap().to_vec();
-        all.chunks(LARGE).map(|row| row[0]).collect::<Vec<_>>()
-    };
     {
         let (journal, _) = open(path);
-        put(&journal, "w", &value(&[1, 1, 1]));
-        journal.append(&entry("w"), &Change::Rows(&value(&[1, 2, 1]), &[1])).unwrap();
-        put(&journal, "w", &value(&[3, 3, 3])); // the row before it is in it
-        journal.append(&entry("w"), &Change::Rows(&value(&[4, 3, 3]), &[0])).unwrap();
+        put(&journal, "w", &two_rows(LARGE, [1, 1]));
+        journal.append(&entry("w"), &Change::Rows(&two_rows(LARGE, [1, 2]), &[1])).unwrap();
+        put(&journal, "w", &two_rows(LARGE, [3, 3])); // the row before it is in it
+        journal.append(&entry("w"), &Change::Rows(&two_rows(LARGE, [4, 3]), &[0])).unwrap();
     }
     let (journal, found) = open(path);
-    assert_eq!(rows(&found), [4, 3, 3]);
+    assert_eq!(rows_of(&found, "w"), Some((LARGE, [4, 3])));
     renew(&journal, &found); // the log of the row goes
-    journal.append(&entry("w"), &Change::Rows(&value(&[4, 3, 5]), &[2])).unwrap();
+    journal.append(&entry("w"), &Change::Rows(&two_rows(LARGE, [4, 5]), &[1])).unwrap();
     drop(journal);
-    assert_eq!(rows(&open(path).1), [4, 3, 5]);
+    assert_eq!(rows_of(&open(path).1, "w"), Some((LARGE, [4, 5])));
 }
 
 #[test]
@@ -250,26 +240,41 @@ impl Dice {
     }
 }
 
-/// What a power cut leaves: of each file of slots any pages that were written since they were synced, of the log any part
-/// of its new end.
+/// What a power cut leaves: of each file any pages that were written since they were synced; the log may be shorter.
 fn cut_power(dice: &mut Dice, safe: &Files, now: &Files) -> Files {
     let mut left = now.clone();
     for (path, bytes) in &mut left {
         let safe = safe.get(path).cloned().unwrap_or_default();
-        if path.extension().is_some_and(|end| end == "slots") {
-            for (at, page) in bytes.chunks_mut(PAGE).enumerate() {
-                if dice.below(2) == 0 {
-                    let start = (at * PAGE).min(safe.len());
-                    let end = (start + page.len()).min(safe.len());
-                    page.fill(0);
-                    page[..end - start].copy_from_slice(&safe[start..end]);
-                }
+        let old = [0, 1, 8, 16][dice.below(4) as usize]; // sixteenths of its pages
+        for (at, page) in bytes.chunks_mut(PAGE).enumerate() {
+            if dice.below(16) < old {
+                let start = (at * PAGE).min(safe.len());
+                let end = (start + page.len()).min(safe.len());
+                page.fill(0);
+                page[..end - start].copy_from_slice(&safe[start..end]);
             }
-        } else {
+        }
+        if path.extension().is_none_or(|end| end != "slots") && dice.below(2) == 0 {
             bytes.truncate(safe.len() + dice.below((bytes.len() - safe.len()) as u64 + 1) as usize);
         }
     }
     left
+}
+
+/// Two rows, of which each has one number.
+fn two_rows(len: usize, rows: [i64; 2]) -> Tensor {
+    let mut value = Tensor::scratch_of(DType::I64, Shape::new(&[2, len])).unwrap();
+    let all: Vec<i64> = rows.iter().flat_map(|&row| vec![row; len]).collect();
+    value.values_mut::<i64>().unwrap().copy_from_slice(&all);
+    value
+}
+
+/// How many numbers the rows have, and which; none if there is no value.
+fn rows_of(values: &Values, name: &str) -> Option<(usize, [i64; 2])> {
+    let value = values.get(&entry(name))?.values::<i64>().unwrap().to_vec();
+    let rows: Vec<&[i64]> = value.chunks(value.len() / 2).collect();
+    rows.iter().for_each(|row| assert!(row.iter().all(|number| *number == row[0]), "{name} is of several values"));
+    Some((rows[0].len(), [rows[0][0], rows[1][0]]))
 }
 
 #[test]
@@ -278,21 +283,21 @@ fn a_power_cut_leaves_what_was_synced_or_newer() {
     let folder = Folder::new();
     let path = Path::new(&folder.0);
     let mut dice = Dice(1);
-    let mut number_now = 0;
-    for life in 0..150 {
+    let mut next = 0;
+    for life in 0..300 {
         let (journal, found) = open(path);
         renew(&journal, &found);
         // Of each name, what it was since it was synced.
-        let mut since: BTreeMap<&str, Vec<Option<i64>>> =
-            NAMES.iter().map(|&name| (name, vec![number(&found, name)])).collect();
+        let mut since: BTreeMap<&str, Vec<_>> = NAMES.iter().map(|&name| (name, vec![rows_of(&found, name)])).collect();
         let mut safe = files(path);
-        for _ in 0..dice.below(30) {
+        for _ in 0..dice.below(40) {
             let name = NAMES[dice.below(3) as usize];
-            number_now += 1;
-            match dice.below(12) {
+            let values = since.get_mut(name).unwrap();
+            next += 1;
+            match dice.below(16) {
                 0 => {
                     journal.append(&entry(name), &Change::Gone).unwrap();
-                    since.get_mut(name).unwrap().push(None);
+                    values.push(None);
                 }
                 1 if dice.below(4) == 0 => {
                     journal.append(&entry(""), &Change::Forgotten).unwrap();
@@ -303,14 +308,16 @@ fn a_power_cut_leaves_what_was_synced_or_newer() {
                     journal.sync().unwrap();
                     since.values_mut().for_each(|values| drop(values.drain(..values.len() - 1)));
                 }
+                kind @ 4..=7 => {
+                    let Some(Some((len, mut rows))) = values.last().copied() else { continue };
+                    rows[kind as usize % 2] = next;
+                    journal.append(&entry(name), &Change::Rows(&two_rows(len, rows), &[kind as usize % 2])).unwrap();
+                    values.push(Some((len, rows)));
+                }
                 kind => {
-                    let len = match kind {
-                        4 => 3,
-                        5 => 2 * LARGE,
-                        _ => LARGE,
-                    };
-                    put(&journal, name, &filled(len, number_now));
-                    since.get_mut(name).unwrap().push(Some(number_now));
+                    let len = [3, 700, LARGE].get((kind as usize).wrapping_sub(8)).copied().unwrap_or(LARGE / 2);
+                    put(&journal, name, &two_rows(len, [next; 2]));
+                    values.push(Some((len, [next; 2])));
                 }
             }
         }
@@ -319,7 +326,7 @@ fn a_power_cut_leaves_what_was_synced_or_newer() {
         set_files(path, &cut_power(&mut dice, &safe, &now));
         let (_, found) = open(path);
         for (name, values) in since {
-            let value = number(&found, name);
+            let value = rows_of(&found, name);
             assert!(values.contains(&value), "life {life}: {name} is {value:?}, not one of {values:?}");
         }
     }

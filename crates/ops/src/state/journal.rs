@@ -57,7 +57,7 @@ impl JournalKeeper {
             ended: Mutex::new(false),
             wake: Condvar::new(),
         });
-        shared.compact()?; // what was read is in one segment, and a torn end is gone
+        shared.compact()?; // what was read needs no older segment
         let carer = shared.clone();
         let thread = thread::Builder::new().name("flowgrid-journal".to_string()).spawn(move || carer.care());
         let thread = thread.map_err(|error| status::internal!("Cannot start a thread: {error}"))?;
@@ -133,7 +133,7 @@ impl Shared {
         Some((orphans + live) as u64)
     }
 
-    /// Writes every value to a new segment, each while nobody can change it, and drops the older ones.
+    /// Renews every value, each while nobody can change it, and drops the older segments.
     fn compact(&self) -> Result<()> {
         let segment = self.journal.rotate()?;
         for (entry, value) in &*self.orphans.lock() {

@@ -57,8 +57,8 @@ impl Slots {
             retired: Mutex::default(),
             leaving: Mutex::default(),
         };
-        for name in fs::read_dir(folder).map_err(|error| failed(folder, &error))?.flatten() {
-            let name = name.file_name();
+        for entry in fs::read_dir(folder).map_err(|error| failed(folder, &error))? {
+            let name = entry.map_err(|error| failed(folder, &error))?.file_name();
             let Some(size) = name.to_str().and_then(|name| name.strip_suffix(".slots")) else { continue };
             let path = folder.join(&name);
             let size = size.parse().ok().filter(place::is_size);
@@ -111,6 +111,11 @@ impl Slots {
         let old = self.places.write().insert(entry.clone(), Arc::new(Mutex::new(place)));
         self.retired.lock().extend(old);
         Ok(())
+    }
+
+    /// Which change made the value in the slots, if it has some.
+    pub fn sequence(&self, entry: &Entry) -> Option<u64> {
+        self.places.read().get(entry)?.lock().sequence()
     }
 
     /// Whether the slots have all of a value.

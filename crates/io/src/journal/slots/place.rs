@@ -209,8 +209,9 @@ impl Place {
 
     /// Puts the newest complete value to what was found, and says whose it is if nothing newer was known.
     pub fn read(&mut self, found: &mut Found) -> Result<Option<Entry>> {
-        let damaged = |what: &str| data_loss(format!("Journal {}: {what}", self.file.path.display()));
-        let (newest, marked) = self.newest(found).map_err(|error| failed(&self.file.path, &error))?;
+        let file = self.file.clone();
+        let damaged = |what: &str| data_loss(format!("Journal {}: {what}", file.path.display()));
+        let (newest, marked) = self.newest(found).map_err(|error| failed(&file.path, &error))?;
         match newest {
             Some((slot, head, body)) if head.sequence >= marked => {
                 self.newest = Some(Written { slot, sequence: head.sequence });
@@ -223,12 +224,16 @@ impl Place {
     }
 
     /// The newest complete value, and the newest one that was on the disk.
-    fn newest(&self, found: &mut Found) -> io::Result<(Option<(u64, Head, Vec<u8>)>, u64)> {
+    fn newest(&mut self, found: &mut Found) -> io::Result<(Option<(u64, Head, Vec<u8>)>, u64)> {
         let mut marked = 0;
         let mut heads = Vec::new();
         for slot in 0..SLOTS {
             let Some(page) = self.file.read(self.offset(slot), PAGE)? else { continue };
-            marked = marked.max(number(&page[MARK..]));
+            let mark = number(&page[MARK..]);
+            if mark > marked {
+                marked = mark;
+                self.safe = Some(Written { slot, sequence: mark });
+            }
             heads.extend(Head::read(&page).map(|head| (slot, head)));
         }
         heads.sort_by_key(|(_, head)| std::cmp::Reverse(head.sequence));
