@@ -14,7 +14,6 @@ import serving
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
 
-NUMBERS = 25_000  # 100 KB in each record of the journal
 PS = "/job:ps/replica:0/task:0"
 
 
@@ -48,24 +47,30 @@ def disk():
 class FullDiskTest(unittest.TestCase):
 
     def test_a_full_disk_ends_training_and_loses_nothing(self):
-        with disk() as small:
+        self.train_until_it_is_full(10_000)  # 40 KB in each record of the log
+
+    def test_a_disk_that_is_too_small_for_a_large_variable(self):
+        self.train_until_it_is_full(200_000)  # 800 KB in each slot
+
+    def train_until_it_is_full(self, numbers):
+        with disk() as small, tf.Graph().as_default():
             spec = {job: [f"127.0.0.1:{port}"] for job, port in zip(("ps", "worker"), serving.free_ports(2))}
             ps = [*small.inside, *serving.command("flowgrid", spec, "ps", 0, ["--journal", small.folder])]
             worker, target = serving.command("flowgrid", spec, "worker", 0), f"grpc://{spec['worker'][0]}"
             with tf1.device("/job:ps"):
-                counter = tf1.get_variable("counter", [NUMBERS], initializer=tf1.zeros_initializer())
-                train = counter.assign_add(tf.ones([NUMBERS]))
+                counter = tf1.get_variable("counter", [numbers], initializer=tf1.zeros_initializer())
+                train = counter.assign_add(tf.ones([numbers]))
             counted = 0
             with serving.process(ps), serving.process(worker):
                 # A code that it takes for the loss of a task would make it begin anew for ever.
                 with self.assertRaises(tf.errors.ResourceExhaustedError) as failed:
                     with tf1.train.MonitoredTrainingSession(target) as session:
-                        while counted < 100:
+                        while counted < 10_000:
                             session.run(train.op)
                             counted += 1
                 self.assertIn(PS, str(failed.exception))
                 self.assertIn("No space left on device", str(failed.exception))
-                self.assertGreater(counted, 5)
+                self.assertGreater(counted, 0)
             small.grow()
             with serving.process(ps), serving.process(worker), tf1.Session(target) as session:
                 found = session.run(counter)

@@ -215,7 +215,7 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
     let code = if failed.code == Code::Unavailable { Code::FailedPrecondition } else { failed.code };
     let cure = match code {
         Code::ResourceExhausted => {
-            ": make room for twice what the variables take and start the task again, it has all that \
+            ": make room for five times what the variables take and start the task again, it has all that \
                                     was answered before"
         }
         _ => "",
