@@ -61,8 +61,13 @@ impl Format {
         matches!(self, Format::Identity | Format::Whole)
     }
 
-    /// Opens the file of this name.
-    pub fn open(&self, systems: &FileSystems, name: &[u8]) -> Result<Opened> {
+    /// Whether work on a file begins before the file is looked at: then it goes on until that succeeds.
+    pub fn is_begun_unread(&self) -> bool {
+        matches!(self, Format::Whole)
+    }
+
+    /// Opens the file of this name, at a place that `Opened::place` told.
+    pub fn open(&self, systems: &FileSystems, name: &[u8], place: u64) -> Result<Opened> {
         let file = String::from_utf8_lossy(name);
         Ok(match *self {
             Format::Identity => Opened::One(Some(Bytes::copy_from_slice(name))),
@@ -83,7 +88,9 @@ impl Format {
                 }
                 Opened::Fixed { contents, position: header, number: 0, record, footer, hop }
             }
-            Format::Records { compression } => Opened::Records(RecordReader::open(systems, &file, compression)?),
+            Format::Records { compression } => {
+                Opened::Records(RecordReader::open_at(systems, &file, compression, place)?)
+            }
         })
     }
 }
@@ -92,6 +99,14 @@ impl Opened {
     /// Whether the file is one record: then it ends with it.
     pub fn is_whole(&self) -> bool {
         matches!(self, Opened::One(_))
+    }
+
+    /// Where the next record begins, of files that can be opened there.
+    pub fn place(&self) -> u64 {
+        match self {
+            Opened::Records(records) => records.offset(),
+            _ => 0,
+        }
     }
 
     /// The next record and its key; none at the end.

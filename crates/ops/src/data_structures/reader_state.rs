@@ -29,6 +29,9 @@ struct State {
     counts: Counts,
     work: Bytes,
     opened: Option<Opened>,
+    /// Where it could not read on. It tries again from there: a fault that passes costs no record, one that stays is told
+    /// again and again.
+    stuck: Option<u64>,
     /// Whether the file is one that may have to be waited for.
     far: bool,
 }
@@ -119,7 +122,7 @@ impl Reader {
 
     /// Gives records of the file it is in; if that has no more, asks the queue for the next.
     fn advance(self: &Arc<Self>, here: &Arc<StepEnv>, mut request: Request, waiter: Waiter) {
-        let complete = self.state.lock().take_records(&mut request);
+        let complete = self.unstick().and_then(|()| self.state.lock().take_records(&mut request));
         match complete {
             Ok(false) => {
                 let (reader, queue, env) = (self.clone(), request.queue.clone(), waiter.env().clone());
@@ -128,6 +131,22 @@ impl Reader {
             Ok(true) => self.settle(here, waiter, request.tensors()),
             Err(error) => self.settle(here, waiter, Err(error)),
         }
+    }
+
+    /// Opens the file again that could not be read.
+    fn unstick(&self) -> Result<()> {
+        let (work, stuck) = {
+            let state = self.state.lock();
+            (state.work.clone(), state.stuck)
+        };
+        let Some(offset) = stuck else { return Ok(()) };
+        let opened = self.format.open(&self.systems, &work, offset)?;
+        let mut state = self.state.lock();
+        // Unless it was reset meanwhile.
+        if state.stuck.take().is_some() {
+            state.opened = Some(opened);
+        }
+        Ok(())
     }
 
     /// The queue has answered. Opening a file takes time and may lead to the next, so it goes on elsewhere.
@@ -147,7 +166,15 @@ impl Reader {
             return Err(invalid!("Expected to dequeue a one-element string tensor"));
         };
         self.state.lock().work = work.clone(); // what was found counts as begun even if it cannot be opened
-        let opened = self.format.open(&self.systems, work)?;
+        let opened = match self.format.open(&self.systems, work, 0) {
+            Err(error) if self.format.is_begun_unread() => {
+                let mut state = self.state.lock();
+                state.stuck = Some(0);
+                state.counts.started += 1;
+                return Err(error);
+            }
+            opened => opened?,
+        };
         let far = self.systems.of(&String::from_utf8_lossy(work)).is_ok_and(|system| system.is_far());
         let mut state = self.state.lock();
         state.opened = Some(opened);
@@ -233,13 +260,24 @@ impl State {
         self.counts = Counts::default();
         self.work = Bytes::new();
         self.opened = None;
+        self.stuck = None;
     }
 
     /// Moves records from the open file to a request; true if that is all it will get.
     fn take_records(&mut self, request: &mut Request) -> Result<bool> {
         let Some(opened) = &mut self.opened else { return Ok(request.left() == 0) };
         while request.left() > 0 {
-            let Some((key, value)) = opened.next(&self.work)? else { break };
+            let place = opened.place();
+            let next = match opened.next(&self.work) {
+                Ok(next) => next,
+                Err(error) => {
+                    self.opened = None;
+                    self.stuck = Some(place);
+                    // Records before the fault are given; who asks again hears of it.
+                    return if request.keys.is_empty() { Err(error) } else { Ok(true) };
+                }
+            };
+            let Some((key, value)) = next else { break };
             request.keys.push(key);
             request.values.push(value);
             self.counts.records += 1;

@@ -69,12 +69,16 @@ pub(super) fn message(tag: &str, tensor: &Tensor, rate: f32, most: usize) -> Res
     let (count, frames, channels) = (dims[0], dims[1], dims.get(2).copied().unwrap_or(1));
     let samples = tensor.values::<f32>()?;
     let size = frames * channels;
+    if size == 0 && frames > 0 && count > 0 {
+        return Err(invalid!("audio is null"));
+    }
+    let whole_rate = (f64::from(rate).round_ties_even() as u64).max(1);
     let sound = |index: usize| {
         let audio = Audio {
             sample_rate: rate,
             num_channels: channels as i64,
             length_frames: frames as i64,
-            encoded: wav(&samples[index * size..][..size], rate, channels, frames)?,
+            encoded: wav(&samples[index * size..][..size], whole_rate, channels)?,
             content_type: "audio/wav".to_string(),
         };
         let tag = numbered(tag, "audio", index, most);
@@ -85,13 +89,11 @@ pub(super) fn message(tag: &str, tensor: &Tensor, rate: f32, most: usize) -> Res
 }
 
 /// A WAV file of 16-bit samples. Its first 44 bytes say how to play it.
-fn wav(samples: &[f32], rate: f32, channels: usize, frames: usize) -> Result<Bytes> {
+pub(super) fn wav(samples: &[f32], rate: u64, channels: usize) -> Result<Bytes> {
     const HEADER: usize = 44;
-    if samples.is_empty() && frames > 0 {
-        return Err(invalid!("audio is null"));
-    }
-    let rounded = (f64::from(rate).round_ties_even() as u64).max(1);
-    let rate = u32::try_from(rounded).map_err(|_| invalid!("sample_rate must be in (0, 2^32), got: {rounded}"))?;
+    let Ok(rate @ 1..) = u32::try_from(rate) else {
+        return Err(invalid!("sample_rate must be in (0, 2^32), got: {rate}"));
+    };
     let Ok(channels @ 1..) = u16::try_from(channels) else {
         return Err(invalid!("num_channels must be in (0, 2^16), got: {channels}"));
     };

@@ -5,6 +5,7 @@ use status::{Result, invalid};
 use tensor::{Bytes, Shape, Tensor};
 
 pub mod audio;
+pub mod encode_wav;
 pub mod histogram;
 pub mod image;
 pub mod merge;
@@ -19,6 +20,7 @@ mod writer_state;
 #[rustfmt::skip] // one per line
 pub(crate) const TABLES: &[&[Op]] = &[
     audio::OPS,
+    encode_wav::OPS,
     histogram::OPS,
     image::OPS,
     merge::OPS,

@@ -109,3 +109,64 @@ fn a_state_comes_back() {
     let odd = refusal(restore(b"\x08\x02\x10\x01"));
     assert!(odd.starts_with("Inconsistent work started vs. finished when restoring in IdentityReader 'r'"), "{odd}");
 }
+
+/// A record of TensorFlow's files; the first letter is right or wrong.
+fn record(contents: &[u8], whole: bool) -> Vec<u8> {
+    let systems = io::FileSystems::local();
+    let mut writer = io::RecordWriter::create(&systems, "ram://record", io::Compression::None).unwrap();
+    writer.write(contents).unwrap();
+    writer.close().unwrap();
+    let mut bytes = systems.read("ram://record").unwrap().to_vec();
+    bytes[12] ^= u8::from(!whole);
+    bytes
+}
+
+#[test]
+fn a_fault_is_told_until_it_has_passed_and_costs_no_record() {
+    let g = graph();
+    let (queue, reader) = (names(&g), tf_record_reader(&g.root()));
+    let contents = |whole: bool| [record(b"one", true), record(b"two", whole), record(b"three", true)].concat();
+    let name = file("faulty", &contents(false));
+    let session = Evaluation::new();
+    session.next().run(&queue_enqueue(&queue, &[constant(&g, Tensor::string(name.clone()))])).unwrap();
+    session.next().run(&queue_close(&queue, false)).unwrap();
+    let up_to = constant(&g, Tensor::scalar(5i64));
+    let many = g.root().op("ReaderReadUpToV2").input(&reader).input(&queue).input(&up_to).node();
+    let values = |step: Evaluation| Ok(step.value(&many.output(1))?.strings()?.to_vec());
+    assert_eq!(values(session.next()).unwrap(), ["one"], "what is before the fault");
+    for _ in 0..3 {
+        let fault: status::Result<Vec<tensor::Bytes>> = values(session.next());
+        let fault = fault.unwrap_err();
+        assert_eq!(fault.code, status::Code::DataLoss);
+        assert!(fault.message.starts_with("corrupted record at 31"), "{fault}");
+    }
+    let count = |op: &str| {
+        let output = g.root().op(op).input(&reader).output();
+        session.next().value(&output).unwrap().to_scalar::<i64>().unwrap()
+    };
+    assert_eq!([count("ReaderNumRecordsProducedV2"), count("ReaderNumWorkUnitsCompletedV2")], [1, 0]);
+    file("faulty", &contents(true));
+    let step = session.next();
+    assert_eq!(step.value(&many.output(1)).unwrap().strings().unwrap(), ["two", "three"]);
+    assert_eq!(step.value(&many.output(0)).unwrap().strings().unwrap()[0], format!("{name}:19"));
+    assert_eq!([count("ReaderNumRecordsProducedV2"), count("ReaderNumWorkUnitsCompletedV2")], [3, 1]);
+}
+
+#[test]
+fn a_whole_file_that_is_missing_is_asked_for_again() {
+    let g = graph();
+    let (queue, reader) = (names(&g), whole_file_reader(&g.root()));
+    let name = file("late", b"");
+    std::fs::remove_file(&name).unwrap();
+    let session = Evaluation::new();
+    session.next().run(&queue_enqueue(&queue, &[constant(&g, Tensor::string(name.clone()))])).unwrap();
+    session.next().run(&queue_close(&queue, false)).unwrap();
+    let (key, value) = reader_read(&reader, &queue);
+    for _ in 0..2 {
+        assert_eq!(session.next().run(key.node()).unwrap_err().code, status::Code::NotFound);
+    }
+    file("late", b"here");
+    assert_eq!(text(&session.next().value(&value).unwrap()), "here");
+    let end = refusal(session.next().run(key.node()));
+    assert!(end.contains("is closed and has insufficient elements"), "{end}");
+}
