@@ -136,6 +136,8 @@ class SessionTest(unittest.TestCase):
         stats = {node.node_name: node for device in metadata.step_stats.dev_stats for node in device.node_stats}
         self.assertIn("product", stats)
         self.assertGreater(stats["product"].all_start_micros, 0)
+        memory = stats["product"].output[0].tensor_description.allocation_description
+        self.assertEqual((memory.requested_bytes, memory.allocator_name), (64, "cpu"))
 
     def test_timeout_names_itself(self):
         body = tf.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 1000, [tf.constant(0)])

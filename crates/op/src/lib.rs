@@ -36,9 +36,9 @@ pub use one_call::OneCall;
 pub use pieces::{Far, Opened, Opening, PIECE, Pieces, Stored, StoredPieces, plain_size};
 pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
-pub use resources::{COUNTERS, Resources};
+pub use resources::{ANONYMOUS, COUNTERS, Resources};
 pub use setup::Setup;
 pub use stats::{NodeStats, Stats};
-pub use variable::{Locked, Variable};
+pub use variable::{Locked, ReferenceVariable, Variable};
 
 pub use graph::ShapeQuery;

@@ -1,6 +1,6 @@
 //! Named state of a device: variables, queues, tables, by container, type and name.
 
-use crate::{Given, Keeper, OneCall, Variable, VariableKey};
+use crate::{Given, Keeper, OneCall, ReferenceVariable, Variable, VariableKey};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use status::{Error, Result, already_exists, not_found};
@@ -12,6 +12,9 @@ use std::sync::{Arc, OnceLock};
 /// `steps`, `bytes_in`, `bytes_out`, `bytes_saved`, `bytes_restored`. Tensors of nodes whose names begin with
 /// `flowgrid/` are not counted: they tell what was.
 pub const COUNTERS: &str = "flowgrid";
+
+/// The container of resources that are found only through the handle that was returned when they were made.
+pub const ANONYMOUS: &str = "Anonymous";
 
 /// Resources of one device. They outlive sessions, and end with their container.
 pub struct Resources {
@@ -57,21 +60,27 @@ impl Resources {
             if !key.reference {
                 let variable = Arc::new(Variable::new(&key.name, value.dtype()));
                 self.create(&key.container, &key.name, variable.clone())?;
-                if variable.keep(key.clone(), keeper.clone()) {
-                    keeper.adopt(&key, &variable);
-                }
+                variable.keep(key, &keeper);
             }
         }
         let _ = self.keeper.set(keeper);
         Ok(())
     }
 
-    /// Lets a variable's changes be kept, if those of this device are. To be called before it is changed.
+    /// Lets a variable's changes be kept, if those of this device are and others can find it when it is back. To be called
+    /// before it is changed.
     pub fn adopt(&self, reference: bool, container: &str, name: &str, variable: &Arc<Variable>) {
-        let Some(keeper) = self.keeper.get() else { return };
-        let key = VariableKey { reference, container: self.container(container).to_string(), name: name.to_string() };
-        if variable.keep(key.clone(), keeper.clone()) {
-            keeper.adopt(&key, variable);
+        let (Some(keeper), false) = (self.keeper.get(), variable.is_kept()) else { return };
+        let container = self.container(container);
+        if [COUNTERS, ANONYMOUS].contains(&container) {
+            return;
+        }
+        let found = self.found.read(); // nobody takes it away before the keeper knows it
+        let id = if reference { TypeId::of::<ReferenceVariable>() } else { TypeId::of::<Variable>() };
+        let resource = found.get(container).and_then(|types| types.get(&id)?.get(name));
+        if resource.and_then(variable_of).is_some_and(|held| std::ptr::eq(held, &**variable)) {
+            let key = VariableKey { reference, container: container.to_string(), name: name.to_string() };
+            variable.keep(key, keeper);
         }
     }
 
@@ -218,10 +227,13 @@ impl Resources {
 
     /// Forgets everything in a container.
     pub fn clear(&self, container: &str) {
-        let _removed = self.found.write().remove(self.container(container));
+        let mut found = self.found.write();
+        let removed = found.remove(self.container(container));
         if let Some(keeper) = self.keeper.get() {
-            keeper.forget(self.container(container));
+            keeper.forget(self.container(container)); // before there can be others of these names
         }
+        drop(found);
+        drop(removed); // outside the lock: a resource may hold others
     }
 
     /// A name for a private resource of a node: `_<number>_<node>`.
@@ -232,7 +244,13 @@ impl Resources {
 
 /// A resource is no longer to be found.
 fn lose(resource: &Arc<dyn Any + Send + Sync>) {
-    if let Some(variable) = resource.downcast_ref::<Variable>() {
+    if let Some(variable) = variable_of(resource) {
         variable.lose();
     }
+}
+
+/// The variable that a resource is, of either kind.
+fn variable_of(resource: &Arc<dyn Any + Send + Sync>) -> Option<&Variable> {
+    let reference = || resource.downcast_ref::<ReferenceVariable>().map(|reference| &*reference.0);
+    resource.downcast_ref::<Variable>().or_else(reference)
 }

@@ -6,7 +6,7 @@ use status::{Result, failed_precondition};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use tensor::{DType, Shape, Tensor};
 
 /// A variable of either kind. Reading shares the tensor; whoever updates it afterwards writes to a copy
@@ -19,6 +19,7 @@ pub struct Variable {
     /// How many elements the value has, for those who need not be exact: changed while it is locked.
     elements: AtomicUsize,
     kept: OnceLock<(VariableKey, Arc<dyn Keeper>)>,
+    adoption: Once,
     /// Who wants to know that there is a value, and whether there is anybody: changed while the value is locked.
     awaited: Mutex<Vec<OneCall>>,
     is_awaited: AtomicBool,
@@ -44,6 +45,7 @@ impl Variable {
             value: Mutex::new(None),
             elements: AtomicUsize::new(0),
             kept: OnceLock::new(),
+            adoption: Once::new(),
             awaited: Mutex::default(),
             is_awaited: AtomicBool::new(false),
         }
@@ -143,7 +145,8 @@ impl Variable {
 
     /// Exclusive access to the value, which may be none.
     pub fn lock(&self) -> Locked<'_> {
-        Locked { variable: self, value: self.value.lock(), change: Change::None }
+        let value = self.value.lock();
+        Locked { variable: self, was: value.is_some(), value, change: Change::None }
     }
 
     /// Changes the value in place; an error if there is none yet.
@@ -163,9 +166,18 @@ impl Variable {
         Ok(())
     }
 
-    /// From now on a keeper is told of changes; false if one is already.
-    pub(crate) fn keep(&self, key: VariableKey, keeper: Arc<dyn Keeper>) -> bool {
-        self.kept.set((key, keeper)).is_ok()
+    /// From now on a keeper is told of changes, unless one is already. Whoever comes second waits until it has the value
+    /// that was kept from an earlier life.
+    pub(crate) fn keep(self: &Arc<Variable>, key: VariableKey, keeper: &Arc<dyn Keeper>) {
+        self.adoption.call_once(|| {
+            let _ = self.kept.set((key.clone(), keeper.clone())); // nobody else sets it
+            keeper.adopt(&key, self);
+        });
+    }
+
+    /// Whether a keeper is told of changes.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.adoption.is_completed()
     }
 
     /// The variable is no longer to be found, and has no value for the keeper.
@@ -176,10 +188,15 @@ impl Variable {
         }
     }
 
-    /// The value that was kept from an earlier life, unless there is one already.
-    pub fn recall(&self, value: Tensor) {
+    /// Calls `recall` with the value as it is, while nobody can change it. If there is none, it gets the one returned,
+    /// which the keeper has already.
+    pub fn recall(&self, recall: impl FnOnce(Option<&Tensor>) -> Option<Tensor>) {
         let mut held = self.value.lock();
-        self.changed(Some(held.get_or_insert(value)));
+        let kept = recall(held.as_ref());
+        if held.is_none() && kept.is_some() {
+            *held = kept;
+            self.changed(held.as_ref());
+        }
     }
 
     /// Calls `visit` with the value as it is, while nobody can change it.
@@ -193,10 +210,16 @@ impl Variable {
     }
 }
 
+/// A variable that is reached by references, among the resources of a device: apart from those behind handles, which may
+/// have the same names.
+pub struct ReferenceVariable(pub Arc<Variable>);
+
 /// The value of a variable, held by one who may change it. The keeper hears of changes when it is let go.
 pub struct Locked<'a> {
     variable: &'a Variable,
     value: MutexGuard<'a, Option<Tensor>>,
+    /// Whether there was one.
+    was: bool,
     change: Change,
 }
 
@@ -210,7 +233,10 @@ impl Locked<'_> {
     /// Of all that was changed so far, only these rows are different.
     pub fn only_rows(&mut self, rows: &[usize]) {
         if self.variable.kept.get().is_some() {
-            self.change = Change::Rows(rows.to_vec());
+            let mut rows = rows.to_vec();
+            rows.sort_unstable();
+            rows.dedup(); // a row may have been changed any number of times
+            self.change = Change::Rows(rows);
         }
     }
 }
@@ -236,6 +262,9 @@ impl Drop for Locked<'_> {
             self.variable.changed(self.value.as_ref());
         }
         let Some((key, keeper)) = self.variable.kept.get() else { return };
+        if !self.was && self.value.is_none() {
+            return; // an update that found nothing to change
+        }
         match &self.change {
             Change::None => {}
             Change::Rows(rows) => keeper.note(key, self.variable, self.value.as_ref(), Some(rows)),

@@ -171,9 +171,9 @@ async fn run_partial(
     }
     if request.last_partial {
         ended(run.end.await)?;
-        worker.check_keeping()?;
         worker.counters.step();
     }
+    worker.check_keeping()?;
     guard.disarm();
     Ok(answer)
 }

@@ -25,7 +25,7 @@ def measure(kind, sharded):
         with tf.Graph().as_default():
             for number in range(4):
                 with tf1.device(f"/job:ps/task:{number % 2}"):
-                    tf1.get_variable(f"v{number}", [SIZE], initializer=tf1.ones_initializer())
+                    tf1.get_variable(f"v{number}", [SIZE], initializer=tf1.random_uniform_initializer(seed=number))
             saver = tf1.train.Saver(sharded=sharded)
             with tf1.Session(targets["worker"][0]) as session:
                 session.run(tf1.global_variables_initializer())

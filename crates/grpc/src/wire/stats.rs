@@ -50,7 +50,7 @@ fn node_stats(node: cluster::NodeStats) -> pb::NodeExecStats {
         tensor_description: Some(pb::TensorDescription {
             dtype: dtype.number(),
             shape: Some(encode_shape(shape)),
-            ..pb::TensorDescription::default()
+            allocation_description: Some(allocation(shape.elements().saturating_mul(dtype.size()) as u64)),
         }),
     };
     pb::NodeExecStats {
@@ -68,6 +68,13 @@ fn node_stats(node: cluster::NodeStats) -> pb::NodeExecStats {
         output: node.outputs.iter().enumerate().map(output).collect(),
         ..pb::NodeExecStats::default()
     }
+}
+
+/// Memory of so many bytes, of the kind that all tensors are in.
+fn allocation(bytes: u64) -> pb::AllocationDescription {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let name = "cpu".to_string();
+    pb::AllocationDescription { requested_bytes: bytes, allocated_bytes: bytes, allocator_name: name, ..Default::default() }
 }
 
 /// Type and shape of an output, if it says both.
@@ -200,10 +207,7 @@ fn transfer_stats(transfer: TransferStats) -> pb::NodeExecStats {
         output: vec![pb::NodeOutput {
             slot: 0,
             tensor_description: Some(pb::TensorDescription {
-                allocation_description: Some(pb::AllocationDescription {
-                    requested_bytes: transfer.bytes as i64,
-                    ..Default::default()
-                }),
+                allocation_description: Some(allocation(transfer.bytes)),
                 ..Default::default()
             }),
         }],

@@ -38,8 +38,9 @@ pub struct Journal {
     next: AtomicU64,
     slots: Slots,
     state: Mutex<State>,
-    /// Who lets changes survive a power cut is alone with that.
-    syncing: Mutex<()>,
+    /// Who lets changes survive a power cut is alone with that. Whether it failed: then nobody knows what is on the disk,
+    /// and that is told only once.
+    syncing: Mutex<bool>,
 }
 
 struct State {
@@ -154,7 +155,16 @@ impl Journal {
 
     /// Lets all changes so far survive a power cut.
     pub fn sync(&self) -> Result<()> {
-        let _alone = self.syncing.lock();
+        let mut failed = self.syncing.lock();
+        if *failed {
+            return self.state.lock().broken.clone().map_or(Ok(()), Err);
+        }
+        let synced = self.sync_alone().map_err(|error| self.broken(error));
+        *failed = synced.is_err();
+        synced
+    }
+
+    fn sync_alone(&self) -> Result<()> {
         let retired = self.slots.retired();
         let (file, segment, end, synced) = {
             let state = self.state.lock();
@@ -162,13 +172,13 @@ impl Journal {
         };
         if synced < end {
             let done = file.sync_data().and_then(|()| segment::mark(&file, end));
-            done.map_err(|error| self.broken(failed(&segment::path(&self.folder, segment), &error)))?;
+            done.map_err(|error| failed(&segment::path(&self.folder, segment), &error))?;
             let mut state = self.state.lock();
             if state.segment == segment {
                 state.synced = end;
             }
         }
-        self.slots.sync(retired).map_err(|error| self.broken(error))
+        self.slots.sync(retired)
     }
 
     /// How many bytes the log got since the last rotation.
@@ -184,9 +194,12 @@ impl Journal {
             return Err(broken.clone());
         }
         // A segment that is not the last must not break off, also after a power cut.
-        let synced = state.file.sync_data();
-        synced.map_err(|error| failed(&segment::path(&self.folder, state.segment), &error))?;
-        *state = State::begin(&self.folder, state.segment + 1)?;
+        let synced = state.file.sync_data().map_err(|error| failed(&segment::path(&self.folder, state.segment), &error));
+        match synced.and_then(|()| State::begin(&self.folder, state.segment + 1)) {
+            Ok(begun) => *state = begun,
+            // There may be a segment that follows, so this one must not grow.
+            Err(error) => return Err(state.broken.insert(error).clone()),
+        }
         Ok(state.segment)
     }
 
@@ -207,6 +220,12 @@ impl State {
         let file = Arc::new(segment::begin(folder, segment)?);
         Ok(State { file, segment, end: segment::START, synced: segment::START, broken: None })
     }
+}
+
+/// What a file holds cannot be taken: it is damaged, or there is no memory for it.
+fn damaged(path: &Path, error: &Error) -> Error {
+    let code = if error.code == Code::ResourceExhausted { error.code } else { Code::DataLoss };
+    Error::new(code, format!("Journal {}: {}", path.display(), error.message))
 }
 
 /// Not `Unavailable`, whatever it is: clients would try again, and meet the same disk.

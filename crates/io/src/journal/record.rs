@@ -270,7 +270,8 @@ fn put_rows(fields: &mut Fields<'_>, body: &[u8], value: &mut Tensor) -> Result<
         let row = fields.number()? as usize;
         let bad = || data_loss(format!("row {row} of {rows}"));
         let source = body.get(i * width..(i + 1) * width).ok_or_else(bad)?;
-        let place = row.checked_mul(width).and_then(|start| bytes.get_mut(start..start + width)).ok_or_else(bad)?;
+        let place = row.checked_mul(width).and_then(|start| bytes.get_mut(start..start.checked_add(width)?));
+        let place = place.ok_or_else(bad)?;
         place.copy_from_slice(source);
     }
     Ok(())

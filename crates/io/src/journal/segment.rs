@@ -2,7 +2,7 @@
 //! one after it was being written when the process died or the power went.
 
 use super::record::Reading;
-use super::{Found, failed};
+use super::{Found, damaged, failed};
 use crate::crc;
 use crate::fs::data_loss;
 use status::Result;
@@ -55,7 +55,7 @@ pub fn list(folder: &Path) -> Result<Vec<u64>> {
 pub fn read(path: &Path, found: &mut Found, last: bool) -> Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(|error| failed(path, &error))?;
     let read = changes(&file, found, last);
-    let complete = read.map_err(|error| data_loss(format!("Journal {}: {}", path.display(), error.message)))?;
+    let complete = read.map_err(|error| damaged(path, &error))?;
     if !last {
         return Ok(());
     }
@@ -72,6 +72,9 @@ fn changes(file: &File, found: &mut Found, last: bool) -> Result<u64> {
     let mut start = [0; START as usize];
     file.read_exact_at(&mut start, 0).map_err(unread)?;
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    if last && len == START && start == [0; START as usize] {
+        return Ok(0); // the power went when it was made
+    }
     if start[..8] != MAGIC || u64::from(crc::masked(&start[..16])) != number(&start[16..]) {
         return Err(data_loss("not a segment of a journal of this version"));
     }

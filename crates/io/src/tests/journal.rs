@@ -158,6 +158,35 @@ fn old_segments_go_and_one_process_writes() {
     assert_eq!(values(&folder.0)[&entry("a")].to_scalar::<i64>().unwrap(), 1);
 }
 
+#[test]
+fn nothing_is_written_after_a_new_segment_could_not_be_begun() {
+    let folder = Folder::new("unbegun");
+    let (journal, _) = open(&folder.0);
+    let value = Tensor::from(1i64);
+    journal.append(&entry("a"), &Change::Value(&value)).unwrap();
+    std::fs::write(folder.0.join("00000002.journal"), b"").unwrap(); // somebody's
+    let error = journal.rotate().unwrap_err();
+    assert!(error.message.contains("00000002.journal"), "{error}");
+    let again = journal.append(&entry("a"), &Change::Value(&Tensor::from(2i64))).unwrap_err();
+    assert_eq!(again, error);
+    drop(journal);
+    assert_eq!(values(&folder.0)[&entry("a")].to_scalar::<i64>().unwrap(), 1);
+}
+
+#[test]
+fn a_segment_of_which_only_the_length_reached_the_disk_is_empty() {
+    let folder = Folder::new("zeros");
+    {
+        let (journal, _) = open(&folder.0);
+        journal.append(&entry("a"), &Change::Value(&Tensor::from(1i64))).unwrap();
+        journal.sync().unwrap();
+    }
+    std::fs::write(folder.0.join("00000002.journal"), [0; 20]).unwrap();
+    for _ in 0..2 {
+        assert_eq!(values(&folder.0)[&entry("a")].to_scalar::<i64>().unwrap(), 1);
+    }
+}
+
 /// The values are written anew while they change: w, then its middle row, then b.
 fn write_anew(journal: &Journal) -> u64 {
     let segment = journal.rotate().unwrap();

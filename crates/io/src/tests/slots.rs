@@ -11,6 +11,7 @@ use tensor::{DType, Shape, Tensor};
 
 /// Enough elements of 8 bytes for a value to have slots.
 const LARGE: usize = 9000;
+const SECTOR: usize = 512;
 const PAGE: usize = 4096;
 
 fn filled(len: usize, number: i64) -> Tensor {
@@ -240,18 +241,18 @@ impl Dice {
     }
 }
 
-/// What a power cut leaves: of each file any pages that were written since they were synced; the log may be shorter.
+/// What a power cut leaves: of each file any sectors that were written since they were synced; the log may be shorter.
 fn cut_power(dice: &mut Dice, safe: &Files, now: &Files) -> Files {
     let mut left = now.clone();
     for (path, bytes) in &mut left {
         let safe = safe.get(path).cloned().unwrap_or_default();
-        let old = [0, 1, 8, 16][dice.below(4) as usize]; // sixteenths of its pages
-        for (at, page) in bytes.chunks_mut(PAGE).enumerate() {
+        let old = [0, 1, 8, 16][dice.below(4) as usize]; // sixteenths of its sectors
+        for (at, sector) in bytes.chunks_mut(SECTOR).enumerate() {
             if dice.below(16) < old {
-                let start = (at * PAGE).min(safe.len());
-                let end = (start + page.len()).min(safe.len());
-                page.fill(0);
-                page[..end - start].copy_from_slice(&safe[start..end]);
+                let start = (at * SECTOR).min(safe.len());
+                let end = (start + sector.len()).min(safe.len());
+                sector.fill(0);
+                sector[..end - start].copy_from_slice(&safe[start..end]);
             }
         }
         if path.extension().is_none_or(|end| end != "slots") && dice.below(2) == 0 {

@@ -163,13 +163,13 @@ fn run<T: Summed>(ctx: &Ctx<'_>, mut inputs: Inputs, finish: impl Fn(&mut [T], u
     };
     check_vectors(&data, &indices, &ids)?;
     let rows = for_indices!(&ids, values: I => segment_count::<I>(values, limit))?;
-    let table = data.shape()[0];
+    let (table, row) = (data.shape()[0], &data.shape()[1..]);
+    let shape = shape_of(&[&[rows], row])?;
     if let Some(bad) = for_indices!(&indices, values: I => Ok(first_outside::<I>(values, table)))? {
         let value = op::shapes::integers(&indices)?[bad];
         return Err(invalid!("Bad: indices[{bad}] == {value} out of range [0, {table})"));
     }
-    let row = &data.shape()[1..];
-    let mut output = Tensor::scratch::<T>(shape_of(&[&[rows], row])?)?;
+    let mut output = Tensor::scratch::<T>(shape)?;
     let (ids, picks) = (places(&ids)?, places(&indices)?);
     let (width, values) = (product(row), data.values::<T>()?);
     each_segment(ctx, output.values_mut::<T>()?, width, &ids, |row, members| {

@@ -162,6 +162,10 @@ fn means(known: &Known, key: &VariableKey, variable: &Variable) -> bool {
     known.get(key).is_some_and(|known| std::ptr::eq(known.as_ptr(), variable))
 }
 
+fn rows_of(value: &Tensor) -> usize {
+    value.shape().dims().first().copied().unwrap_or(0)
+}
+
 /// Handles and variants mean something to this process alone.
 fn can_keep(value: &Tensor) -> bool {
     value.buffer().is_some() || value.dtype() == DType::STRING
@@ -175,27 +179,26 @@ impl Keeper for JournalKeeper {
         // have been assigned a value of another shape than it was made for.
         let fits = |value: &Tensor| value.dtype() == variable.dtype();
         let orphan = orphans.remove(&Shared::entry(key));
-        if orphan.as_ref().is_some_and(|value| !fits(value)) {
-            self.shared.append(key, &Change::Gone);
-        }
-        variable.visit(|value| {
+        variable.recall(|value| {
             let mut known = self.shared.variables.write();
-            known.insert(key.clone(), Arc::downgrade(variable));
+            let former = known.insert(key.clone(), Arc::downgrade(variable));
+            // One that was removed, as its keeper is about to hear, must not leave its value to this one.
+            if former.is_some() || orphan.as_ref().is_some_and(|value| !fits(value)) {
+                self.shared.append(key, &Change::Gone);
+            }
             // Whoever found the variable before it was known here may have changed it.
             if let Some(value) = value.filter(|value| can_keep(value)) {
                 self.shared.append(key, &Change::Value(value));
             }
+            orphan.filter(fits)
         });
-        if let Some(value) = orphan.filter(fits) {
-            variable.recall(value);
-        }
     }
 
     fn note(&self, key: &VariableKey, variable: &Variable, value: Option<&Tensor>, rows: Option<&[usize]>) {
         let change = match (value, rows) {
             (Some(value), _) if !can_keep(value) => return,
-            (Some(value), Some(rows)) => Change::Rows(value, rows),
-            (Some(value), None) => Change::Value(value),
+            (Some(value), Some(rows)) if rows.len() < rows_of(value) => Change::Rows(value, rows),
+            (Some(value), _) => Change::Value(value),
             (None, _) => Change::Gone,
         };
         // Rows after the end of their variable would be rows of nothing: nobody can end it before they are written.

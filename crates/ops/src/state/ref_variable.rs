@@ -4,7 +4,7 @@ use super::await_value::{await_variable, is_waiting};
 use crate::dispatch::undeclared;
 use graph::{Node, Output, Scope};
 use op::shapes::{attr_shape, scalar, unchanged};
-use op::{Ctx, Grad, Kernel, Op, Setup, Value, Variable, later, many, outputs};
+use op::{Ctx, Grad, Kernel, Op, ReferenceVariable, Setup, Value, Variable, later, many, outputs};
 use status::{Result, invalid, not_found};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape, Tensor};
@@ -69,10 +69,6 @@ pub fn maker(reference: &Output) -> Option<Node> {
     matches!(reference.node().op().as_str(), "Variable" | "VariableV2").then(|| reference.node().clone())
 }
 
-/// A variable of this kind among a device's resources: apart from those behind handles, which may
-/// have the same names.
-struct Legacy(Arc<Variable>);
-
 fn variable_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (dtype, shape) = (setup.dtype("dtype")?, shape_of(setup)?);
     let (container, shared_name) = (setup.string("container")?, setup.string("shared_name")?);
@@ -80,7 +76,7 @@ fn variable_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let node = setup.name().to_string();
     let resources = setup.resources().clone();
     Ok(many(move |_, _| {
-        let make = || Ok(Legacy(Arc::new(Variable::new(&node, dtype).of_shape(shape.clone()))));
+        let make = || Ok(ReferenceVariable(Arc::new(Variable::new(&node, dtype).of_shape(shape.clone()))));
         let variable = resources.get_or_create(&container, &name, make)?;
         resources.adopt(true, &container, &name, &variable.0);
         if variable.0.dtype() != dtype {

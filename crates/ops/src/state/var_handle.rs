@@ -95,8 +95,8 @@ fn anonymous(home: &Home, debug_name: &str, values: Vec<(DType, PartialShape)>) 
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
     let dtype = values.first().map_or(DType::INVALID, |value| value.0);
-    let handle = home.handle::<Variable>("Anonymous", &name, values);
-    home.resources().create("Anonymous", &name, Arc::new(Variable::new(debug_name, dtype)))?;
+    let handle = home.handle::<Variable>(op::ANONYMOUS, &name, values);
+    home.resources().create(op::ANONYMOUS, &name, Arc::new(Variable::new(debug_name, dtype)))?;
     Tensor::from_handles(Shape::scalar(), vec![handle])
 }
 

@@ -1,10 +1,11 @@
 //! A journal that is written anew while variables change, and of variables that change after their end.
 
 use crate::state::journal::JournalKeeper;
-use op::{Resources, Variable};
-use status::Code;
+use op::{ANONYMOUS, COUNTERS, Keeper, ReferenceVariable, Resources, Variable, VariableKey};
+use parking_lot::Mutex;
+use status::{Code, Error};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tensor::{DType, Shape, Tensor};
 
@@ -140,13 +141,144 @@ fn a_reference_has_its_value_again_whatever_shape_it_was_made_for() {
     let folder = Folder::new("shape");
     let reference = |device: &Resources| {
         let made = || Ok(Variable::new("a", DType::I64).of_shape(Shape::new(&[ROWS, 3])));
-        let variable = device.get_or_create("", "a", made).unwrap();
-        device.adopt(true, "", "a", &variable);
-        variable
+        let reference = device.get_or_create("", "a", || Ok(ReferenceVariable(Arc::new(made()?)))).unwrap();
+        device.adopt(true, "", "a", &reference.0);
+        reference.0.clone()
     };
     reference(&device(&folder.0)).assign(Tensor::vector(&[1i64, 2]));
     for _ in 0..2 {
         let found = reference(&device(&folder.0)).read().unwrap();
         assert_eq!(found.values::<i64>().unwrap(), [1, 2]);
     }
+}
+
+#[test]
+fn variables_that_nobody_can_find_again_are_not_kept() {
+    let folder = Folder::new("unfound");
+    let made = |device: &Resources, container: &str| {
+        let made = device.get_or_create(container, "7", || Ok(Variable::new("7", DType::I64))).unwrap();
+        device.adopt(false, container, "7", &made);
+        made.assign(Tensor::scalar(1i64));
+    };
+    {
+        let device = device(&folder.0);
+        [COUNTERS, ANONYMOUS, "kept"].iter().for_each(|container| made(&device, container));
+        // It is gone before the keeper hears of it.
+        let late = device.get_or_create("late", "a", || Ok(Variable::new("a", DType::I64))).unwrap();
+        device.clear("late");
+        device.adopt(false, "late", "a", &late);
+        late.assign(Tensor::scalar(1i64));
+    }
+    let device = device(&folder.0);
+    let found = [COUNTERS, ANONYMOUS, "kept", "late"].map(|container| device.has_container(container));
+    assert_eq!(found, [false, false, true, false]);
+}
+
+#[test]
+fn a_reference_that_is_removed_with_a_handle_of_its_name_is_not_kept() {
+    let folder = Folder::new("both");
+    let reference = |device: &Resources| {
+        let made = || Ok(ReferenceVariable(Arc::new(Variable::new("a", DType::I64))));
+        let reference = device.get_or_create("", "a", made).unwrap();
+        device.adopt(true, "", "a", &reference.0);
+        reference.0.clone()
+    };
+    {
+        let device = device(&folder.0);
+        reference(&device).assign(Tensor::scalar(1i64));
+        assert!(device.remove_any("", "a"));
+    }
+    assert!(!reference(&device(&folder.0)).is_initialized());
+}
+
+#[test]
+fn a_variable_does_not_inherit_from_one_whose_end_the_keeper_has_not_heard_of() {
+    let folder = Folder::new("heir");
+    let key = VariableKey { reference: false, container: "c".to_string(), name: "a".to_string() };
+    {
+        let keeper = JournalKeeper::open(&folder.0).unwrap();
+        let [first, second] = [(); 2].map(|()| Arc::new(Variable::new("a", DType::I64)));
+        first.assign(Tensor::scalar(1i64));
+        keeper.adopt(&key, &first);
+        keeper.adopt(&key, &second);
+    }
+    assert_eq!(JournalKeeper::open(&folder.0).unwrap().held().0, 0);
+}
+
+/// Notes what it is told, and gives a variable its value when somebody else asks for that variable.
+struct Slow {
+    asked: Mutex<mpsc::Receiver<()>>,
+    notes: Mutex<Vec<Option<Vec<usize>>>>,
+}
+
+impl Keeper for Slow {
+    fn adopt(&self, _: &VariableKey, variable: &Arc<Variable>) {
+        let _ = self.asked.lock().recv();
+        (0..1000).for_each(|_| std::thread::yield_now()); // the other one would be through by now
+        variable.recall(|_| Some(zeros()));
+    }
+
+    fn note(&self, _: &VariableKey, _: &Variable, _: Option<&Tensor>, rows: Option<&[usize]>) {
+        self.notes.lock().push(rows.map(<[usize]>::to_vec));
+    }
+
+    fn lose(&self, _: &VariableKey, _: &Variable) {}
+
+    fn forget(&self, _: &str) {}
+
+    fn orphans(&self) -> Vec<(VariableKey, Tensor)> {
+        Vec::new()
+    }
+
+    fn failure(&self) -> Option<Error> {
+        None
+    }
+}
+
+fn slow_device() -> (Resources, mpsc::Sender<()>, Arc<Slow>) {
+    let (ask, asked) = mpsc::channel();
+    let keeper = Arc::new(Slow { asked: Mutex::new(asked), notes: Mutex::default() });
+    let device = Resources::new("localhost");
+    device.keep_variables(keeper.clone()).unwrap();
+    (device, ask, keeper)
+}
+
+#[test]
+fn who_comes_second_waits_for_the_value_that_was_kept() {
+    let (device, ask, _) = slow_device();
+    std::thread::scope(|scope| {
+        scope.spawn(|| variable(&device, "a"));
+        while !device.has_container("") {
+            std::thread::yield_now();
+        }
+        ask.send(()).unwrap();
+        assert!(variable(&device, "a").is_initialized());
+    });
+}
+
+#[test]
+fn a_keeper_hears_of_each_row_once_and_of_no_update_that_found_nothing() {
+    let (device, ask, keeper) = slow_device();
+    drop(ask);
+    let variable = variable(&device, "a");
+    variable.update_rows(|_| Ok(vec![2; 1_000_000].into_iter().chain([1]).collect())).unwrap();
+    variable.lock().take();
+    assert_eq!(variable.update(|_| Ok(())).unwrap_err().code, Code::FailedPrecondition);
+    assert_eq!(*keeper.notes.lock(), [Some(vec![1, 2]), None]);
+}
+
+#[test]
+fn rows_that_are_all_rows_are_a_value() {
+    let folder = Folder::new("all-rows");
+    {
+        let variable = variable(&device(&folder.0), "a");
+        variable.assign(zeros());
+        let change = |value: &mut Tensor| {
+            value.values_mut::<i64>()?.fill(7);
+            Ok((0..ROWS).collect())
+        };
+        variable.update_rows(change).unwrap();
+    }
+    let found = variable(&device(&folder.0), "a").read().unwrap();
+    assert_eq!(found.values::<i64>().unwrap(), [7; 3 * ROWS]);
 }

@@ -3,7 +3,7 @@
 use crate::crc;
 use crate::fs::data_loss;
 use crate::journal::record::{self, Record};
-use crate::journal::{Entry, Found, failed};
+use crate::journal::{Entry, Found, damaged, failed};
 use parking_lot::Mutex;
 use status::Result;
 use std::fs::{File, OpenOptions};
@@ -191,9 +191,10 @@ impl Place {
         Ok(())
     }
 
-    /// Takes all away but the newest value.
+    /// Takes all away but the newest value, which nobody misses from now on.
     pub fn wipe(&self) -> Result<()> {
         let newest = self.newest.map(|newest| newest.slot);
+        newest.map_or(Ok(()), |slot| self.put(&[0; 8], self.offset(slot) + MARK as u64))?;
         let older = (0..SLOTS).filter(|&slot| Some(slot) != newest);
         older.map(|slot| self.offset(slot)).try_for_each(|offset| self.put(&[0; PAGE], offset))
     }
@@ -210,16 +211,15 @@ impl Place {
     /// Puts the newest complete value to what was found, and says whose it is if nothing newer was known.
     pub fn read(&mut self, found: &mut Found) -> Result<Option<Entry>> {
         let file = self.file.clone();
-        let damaged = |what: &str| data_loss(format!("Journal {}: {what}", file.path.display()));
         let (newest, marked) = self.newest(found).map_err(|error| failed(&file.path, &error))?;
         match newest {
             Some((slot, head, body)) if head.sequence >= marked => {
                 self.newest = Some(Written { slot, sequence: head.sequence });
-                record::apply(&head.fields, &body, found).map_err(|error| damaged(&error.message))
+                record::apply(&head.fields, &body, found).map_err(|error| damaged(&file.path, &error))
             }
             // It was the first value, and is not complete.
             None if marked == 0 => Ok(None),
-            _ => Err(damaged(&format!("value {} is damaged", self.number))),
+            _ => Err(damaged(&file.path, &data_loss(format!("value {} is damaged", self.number)))),
         }
     }
 
