@@ -74,7 +74,12 @@ fn node_stats(node: cluster::NodeStats) -> pb::NodeExecStats {
 fn allocation(bytes: u64) -> pb::AllocationDescription {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     let name = "cpu".to_string();
-    pb::AllocationDescription { requested_bytes: bytes, allocated_bytes: bytes, allocator_name: name, ..Default::default() }
+    pb::AllocationDescription {
+        requested_bytes: bytes,
+        allocated_bytes: bytes,
+        allocator_name: name,
+        ..Default::default()
+    }
 }
 
 /// Type and shape of an output, if it says both.

@@ -194,7 +194,8 @@ impl Journal {
             return Err(broken.clone());
         }
         // A segment that is not the last must not break off, also after a power cut.
-        let synced = state.file.sync_data().map_err(|error| failed(&segment::path(&self.folder, state.segment), &error));
+        let synced =
+            state.file.sync_data().map_err(|error| failed(&segment::path(&self.folder, state.segment), &error));
         match synced.and_then(|()| State::begin(&self.folder, state.segment + 1)) {
             Ok(begun) => *state = begun,
             // There may be a segment that follows, so this one must not grow.
