@@ -5,8 +5,8 @@ use op::{ANONYMOUS, COUNTERS, Keeper, ReferenceVariable, Resources, Variable, Va
 use parking_lot::Mutex;
 use status::{Code, Error};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use tensor::{DType, Shape, Tensor};
 
 struct Folder(PathBuf);
