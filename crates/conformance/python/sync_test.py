@@ -125,6 +125,12 @@ def descent(aggregate, total=None):
     return lambda: tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(1.0), aggregate, total)
 
 
+def averaging():
+    """Descent of two, with averages of the variables that are trained."""
+    averages = tf1.train.ExponentialMovingAverage(0.5)
+    return tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(1.0), 2, variable_averages=averages)
+
+
 def line():
     """A loss whose gradient is what is fed."""
     x = tf1.placeholder(tf.float32, [])
@@ -229,6 +235,41 @@ class SyncTest(unittest.TestCase):
             self.assertEqual(workers[0].count(), {"accepted": 6, "stale": 3, "dropped": 0})
             for worker in reversed(workers):
                 worker.close()
+
+    def test_a_worker_gives_several_gradients_for_a_step(self):
+        for kind in (THEIRS, OURS):
+            with self.subTest(kind=kind), serving.cluster(kind, {"ps": 1, "worker": 1}) as targets:
+                # One token to begin with: the second gradient of each step waits until the step is made.
+                chief = Worker(targets, 0, line, descent(2, 1), tokens=1)
+                expected = 10
+                for step, mean in enumerate((2, 3, 4)):
+                    chief.feed(mean - 1, seconds=60)
+                    chief.feed(mean + 1, seconds=60)
+                    expected -= mean
+                    self.assertEqual(chief.read([chief.w, chief.step]), [expected, step + 1])
+                if kind == OURS:
+                    self.assertEqual(chief.count(), {"accepted": 6, "stale": 0, "dropped": 0})
+                chief.close()
+
+    def test_averages_follow_each_step(self):
+        for kinds in (THEIRS, OURS, {("ps", 0): OURS, ("worker", 0): THEIRS, ("worker", 1): OURS}):
+            with self.subTest(kinds=kinds), serving.cluster(kinds, TWO) as targets:
+                workers = [Worker(targets, worker, line, averaging, tokens=0) for worker in range(2)]
+                chief, other = workers
+                # Of all variables the one that is trained has an average.
+                [average] = [variable for variable in chief.graph.get_collection("variables")
+                             if variable.op.name.endswith("/ExponentialMovingAverage")]
+                expected, before, after = 10, 10, 10
+                for mean in (2, 4, 6):
+                    together(lambda: chief.feed(mean - 1), lambda: other.feed(mean + 1))
+                    expected -= mean
+                    before, after = after, (after + expected) / 2
+                    self.assertEqual(other.read(other.w), expected)
+                    # The chief makes it follow when it has given the tokens, before it makes another step.
+                    self.assertIn(chief.read(average), (before, after))
+                self.assertEqual((before, after), (6.5, 2.25))
+                for worker in reversed(workers):
+                    worker.close()
 
     def test_rows_are_averaged_over_those_who_have_them(self):
         for kinds in (OURS, {("ps", 0): OURS, ("worker", 0): THEIRS, ("worker", 1): OURS}):

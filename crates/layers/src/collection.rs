@@ -45,6 +45,11 @@ pub fn variables(graph: &Graph, collection: &str) -> Vec<Variable> {
     graph.collection(collection).iter().filter_map(|record| Variable::from_record(graph, record)).collect()
 }
 
+/// Puts a variable into one more collection.
+pub fn add_variable(collection: &str, variable: &Variable) {
+    variable.graph().add_to_collection(collection, variable.to_record());
+}
+
 /// A node that gives every variable its initial value.
 pub fn global_variables_initializer(graph: &Graph) -> Node {
     initializer(graph, "init", &global_variables(graph))

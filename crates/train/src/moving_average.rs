@@ -1,27 +1,48 @@
-//! Averages of variables that follow them slowly.
+//! Averages of variables and other values, that follow them slowly.
 
-use graph::{Node, Output, Scope};
-use layers::collection::{GLOBAL_VARIABLES, MOVING_AVERAGE_VARIABLES};
-use layers::{Formula, Variable};
+use graph::{Graph, Node, Output, Scope};
+use layers::collection::{
+    MOVING_AVERAGE_VARIABLES, add_variable, global_variables, trainable_variables, variables as collected,
+};
+use layers::{Formula, Initializer, Variable, VariableBuilder};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// Keeps, for each variable `w`, a variable `w/ExponentialMovingAverage`.
+/// The name of averages, below that of what they follow.
+const NAME: &str = "ExponentialMovingAverage";
+
+/// Keeps, for each variable `w`, a variable `w/ExponentialMovingAverage`; likewise for other values.
 pub struct ExponentialMovingAverage {
     decay: f64,
     updates: Option<Output>,
-    averages: Mutex<BTreeMap<String, Variable>>,
+    zero_debias: bool,
+    /// By the handles of variables, and by the names of other values.
+    averages: Mutex<BTreeMap<String, Average>>,
+}
+
+#[derive(Clone)]
+struct Average {
+    variable: Variable,
+    /// If the average began with zero and is to hide that: as it would be, and how often it was updated.
+    biased: Option<(Variable, Variable)>,
 }
 
 impl ExponentialMovingAverage {
     /// Averages that keep this share of their past at each update.
     pub fn new(decay: f64) -> ExponentialMovingAverage {
-        ExponentialMovingAverage { decay, updates: None, averages: Mutex::default() }
+        ExponentialMovingAverage { decay, updates: None, zero_debias: false, averages: Mutex::default() }
     }
 
     /// The same, faster in the beginning: the share is at most `(1 + n) / (10 + n)` at update `n`.
     pub fn with_updates(mut self, n: &Output) -> ExponentialMovingAverage {
         self.updates = Some(n.clone());
+        self
+    }
+
+    /// The same, with averages that do not show that they began with zero: after `n` updates they are divided by
+    /// `1 - decay ^ n`. This is about values that are no variables; the average of a variable begins as the variable.
+    pub fn zero_debias(mut self) -> ExponentialMovingAverage {
+        self.zero_debias = true;
         self
     }
 
@@ -33,47 +54,124 @@ impl ExponentialMovingAverage {
     /// As `apply`, after what `scope` waits for.
     pub fn apply_in(&self, scope: &Scope, variables: &[Variable]) -> Option<Node> {
         variables.first()?;
-        let scope = scope.named("ExponentialMovingAverage");
-        let updates: Vec<Node> = variables
-            .iter()
-            .map(|variable| {
-                let average = self.average_of(variable);
-                let scope = scope.beside(average.handle().node());
-                let past = average.read(&scope);
-                let fresh = match self.decay_now() {
-                    Some(decay) => 1.0 - decay.seen_from(&scope).cast(variable.dtype()),
-                    None => past.like(1.0 - self.decay),
-                };
-                average.assign_sub(&((past - variable.read(&scope)) * fresh))
-            })
-            .collect();
+        let scope = scope.named(NAME);
+        let update = |variable: &Variable| {
+            let average = self.average_of(variable);
+            let beside = scope.beside(average.variable.handle().node());
+            self.update(&beside, &average, &variable.read(&beside))
+        };
+        let updates: Vec<Node> = variables.iter().map(update).collect();
+        Some(scope.after(&updates).op("NoOp").named_as_scope().node())
+    }
+
+    /// As `apply`, for values that are no variables, such as a loss. Their averages begin with zero.
+    pub fn apply_to_values(&self, values: &[Output]) -> Option<Node> {
+        let scope = values.first()?.scope().graph().root().named(NAME);
+        let update = |value: &Output| {
+            let average = self.average_of_value(value);
+            let beside = scope.beside(average.variable.handle().node());
+            self.update(&beside, &average, &value.seen_from(&beside))
+        };
+        let updates: Vec<Node> = values.iter().map(update).collect();
         Some(scope.after(&updates).op("NoOp").named_as_scope().node())
     }
 
     /// The average of a variable, if it is kept.
     pub fn average(&self, variable: &Variable) -> Option<Variable> {
-        self.averages.lock().get(&variable.name()).cloned()
+        self.kept(&variable.handle().name())
+    }
+
+    /// The average of another value, if it is kept.
+    pub fn value_average(&self, value: &Output) -> Option<Variable> {
+        self.kept(&value.name())
     }
 
     /// The name of the average of a variable.
     pub fn average_name(&self, variable: &Variable) -> String {
-        format!("{}/ExponentialMovingAverage", variable.name())
+        let kept = self.average(variable).map(|average| average.name());
+        kept.unwrap_or_else(|| format!("{}/{NAME}", variable.name()))
     }
 
-    fn average_of(&self, variable: &Variable) -> Variable {
-        let mut averages = self.averages.lock();
+    /// What to restore the variables of a graph from when their averages are to be used in their place: these (those
+    /// that are trainable or averaged, if none are named) by the names of their averages, all others by their own.
+    pub fn variables_to_restore(&self, graph: &Graph, averaged: &[Variable]) -> BTreeMap<String, Variable> {
+        let averaged = match averaged.is_empty() {
+            true => [trainable_variables(graph), collected(graph, MOVING_AVERAGE_VARIABLES)].concat(),
+            false => averaged.to_vec(),
+        };
+        let own: Vec<String> = averaged.iter().map(Variable::name).collect();
+        let mut found: BTreeMap<String, Variable> =
+            averaged.into_iter().map(|variable| (self.average_name(&variable), variable)).collect();
+        for variable in global_variables(graph).into_iter().filter(|variable| !own.contains(&variable.name())) {
+            found.entry(variable.name()).or_insert(variable);
+        }
+        found
+    }
+
+    fn kept(&self, name: &str) -> Option<Variable> {
+        Some(self.averages.lock().get(name)?.variable.clone())
+    }
+
+    fn average_of(&self, variable: &Variable) -> Average {
         let make = || {
             let scope = variable.graph().root().reenter(&variable.name()).beside(variable.handle().node());
-            let builder = Variable::build(&scope, "ExponentialMovingAverage").kind(variable.kind()).slot_of(variable);
-            let average = builder.value(variable.initial_value()).trainable(false);
-            average.collections(&[GLOBAL_VARIABLES, MOVING_AVERAGE_VARIABLES]).make()
+            let builder = Variable::build(&scope, NAME).kind(variable.kind()).slot_of(variable).trainable(false);
+            add_variable(MOVING_AVERAGE_VARIABLES, variable);
+            Average { variable: builder.value(variable.initial_value()).make(), biased: None }
         };
-        averages.entry(variable.name()).or_insert_with(make).clone()
+        self.averages.lock().entry(variable.handle().name()).or_insert_with(make).clone()
+    }
+
+    fn average_of_value(&self, value: &Output) -> Average {
+        let make = || {
+            let scope = value.scope().reenter(&value.node().name());
+            let variable = zeros_like(Variable::build(&scope, NAME), value);
+            let scope = scope.reenter(&variable.name()).beside(variable.handle().node());
+            let biased = self.zero_debias.then(|| {
+                let count = Variable::build(&scope, "local_step").dtype(value.dtype()).trainable(false).make();
+                (zeros_like(Variable::build(&scope, "biased"), value), count)
+            });
+            Average { variable, biased }
+        };
+        self.averages.lock().entry(value.name()).or_insert_with(make).clone()
+    }
+
+    fn update(&self, scope: &Scope, average: &Average, value: &Output) -> Node {
+        let Some((biased, count)) = &average.biased else { return self.follow(scope, &average.variable, value) };
+        let followed = self.follow(scope, biased, value);
+        let counted = count.assign_add(&value.seen_from(scope).like(1.0));
+        let after = scope.after([&followed, &counted]);
+        let kept = 1.0 - self.fresh(&after, value);
+        let share = 1.0 - kept.pow(&count.read(&after));
+        average.variable.assign(&(biased.read(&after) / share))
+    }
+
+    fn follow(&self, scope: &Scope, average: &Variable, value: &Output) -> Node {
+        let past = average.read(scope);
+        let fresh = self.fresh(scope, value);
+        average.assign_sub(&((past - value) * fresh))
+    }
+
+    /// The share of a value in its average. It is a float's rest to one even for doubles, as in TensorFlow.
+    fn fresh(&self, scope: &Scope, value: &Output) -> Output {
+        match self.decay_now() {
+            Some(decay) => (1.0 - decay.seen_from(scope)).cast(value.dtype()),
+            None => value.seen_from(scope).like(f64::from(1.0 - self.decay as f32)),
+        }
     }
 
     fn decay_now(&self) -> Option<Output> {
         let n = self.updates.as_ref()?.cast(tensor::DType::F32);
         let early = (&n + 1.0) / (&n + 10.0);
         Some(early.minimum(&early.like(self.decay)))
+    }
+}
+
+/// A variable of zeros, as many as a value has elements.
+fn zeros_like(builder: VariableBuilder, value: &Output) -> Variable {
+    let builder = builder.dtype(value.dtype()).trainable(false);
+    match value.shape().known() {
+        Some(shape) => builder.shape(shape).initializer(Initializer::Zeros).make(),
+        None => builder.value(&value.zeros_like()).make(),
     }
 }

@@ -5,7 +5,7 @@
 use crate::coordination::QueueRunner;
 use crate::{ExponentialMovingAverage, Optimizer};
 use graph::{Node, Output, Scope};
-use layers::collection::{LOCAL_VARIABLES, global_variables, report_uninitialized};
+use layers::collection::{LOCAL_VARIABLES, global_variables, report_uninitialized, trainable_variables};
 use layers::{Formula, Formulas, Queue, Variable};
 use op::{Gradient, Slices};
 use ops::data_structures::accumulator::{
@@ -86,7 +86,7 @@ impl SyncReplicasOptimizer {
         self
     }
 
-    /// Averages of variables follow them after each step.
+    /// Averages of these variables (all trainable ones if none are named) follow them after each step.
     pub fn averages(mut self, averages: ExponentialMovingAverage, of: &[Variable]) -> SyncReplicasOptimizer {
         self.averages = Some((averages, of.to_vec()));
         self
@@ -178,7 +178,10 @@ impl SyncReplicasOptimizer {
         let sync_op = put_tokens(&tokens.seen_from(&scope), count, step);
         let averaged = self.averages.as_ref().and_then(|(averages, of)| {
             let scope = tokens.graph().root().after([&sync_op]);
-            averages.apply_in(&scope, of)
+            match of.is_empty() {
+                true => averages.apply_in(&scope, &trainable_variables(scope.graph())),
+                false => averages.apply_in(&scope, of),
+            }
         });
         averaged.unwrap_or(sync_op)
     }

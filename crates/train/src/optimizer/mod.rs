@@ -30,6 +30,10 @@ use std::collections::BTreeMap;
 use tensor::DType;
 
 /// A rule by which variables follow their gradients, and the state it keeps for each variable.
+///
+/// There is no `use_locking`: on our servers an op that changes variables always locks them, so the updates of several
+/// workers come one after another, and nobody reads one that is half done. On TensorFlow's servers they are not locked,
+/// which is the default of its own optimizers too.
 pub struct Optimizer {
     rule: Box<dyn Rule>,
     colocate: bool,
@@ -100,10 +104,11 @@ impl Optimizer {
         let root = first.graph().root();
         let scope = root.named(self.rule.name());
         let at = |scope: Scope| At { scope, root: root.clone(), slots: &self.slots, name: self.rule.name(), step };
-        // State shared by all variables lives beside the first of them.
         let found: Vec<(&Gradient, &Variable)> =
             gradients.iter().filter_map(|(gradient, variable)| Some((gradient.as_ref()?, variable))).collect();
-        let Some((_, first)) = found.first() else { return Err(invalid!("No gradients provided for any variable.")) };
+        let Some(first) = first_by_name(&found) else {
+            return Err(invalid!("No gradients provided for any variable."));
+        };
         let mut updates = Vec::new();
         for (gradient, variable) in &found {
             let scope = scope.named(&format!("update_{}", variable.name())).beside(variable.handle().node());
@@ -127,6 +132,12 @@ impl Optimizer {
     pub fn slot(&self, variable: &Variable, slot: &str) -> Option<Variable> {
         self.slots.lock().get(&(variable.name(), slot.to_string())).cloned()
     }
+}
+
+/// The variable beside which state shared by all of them lives: the first by name, `:0` and all, as in TensorFlow. So
+/// workers that made them in another order, or in Python, look for that state on the same task.
+fn first_by_name<'a>(found: &[(&Gradient, &'a Variable)]) -> Option<&'a Variable> {
+    found.iter().map(|(_, variable)| *variable).min_by_key(|variable| variable.handle().name())
 }
 
 /// A gradient whose rows come once each: updates that are not sums must not see a row twice.

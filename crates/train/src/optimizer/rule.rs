@@ -12,7 +12,7 @@ pub trait Rule: Send + Sync {
     /// Its name, before the names of its nodes.
     fn name(&self) -> &'static str;
 
-    /// A node that changes `variable`; `first` is where state shared by all variables lives.
+    /// A node that changes `variable`; `first` is the one of all variables beside which the state they share lives.
     fn apply(&self, at: &At<'_>, first: &Variable, variable: &Variable, gradient: &Gradient) -> Node;
 
     /// A node that runs after all variables were changed.
@@ -68,12 +68,13 @@ impl At<'_> {
         &self.scope
     }
 
-    /// A number, as the type of a variable.
+    /// A number, as the type of a variable. It is a float first even for doubles, as in TensorFlow: `1 - 0.999` is not
+    /// the same there, and workers in Rust and in Python are to make the same steps.
     pub fn number(&self, rate: &Rate, dtype: DType) -> Output {
         match rate {
             Rate::Output(output) => output.seen_from(&self.scope).cast(dtype),
             Rate::Number(number) => match dtype {
-                DType::F64 => self.scope.constant(*number),
+                DType::F64 => self.scope.constant(f64::from(*number as f32)),
                 DType::F32 => self.scope.constant(*number as f32),
                 _ => self.scope.constant(*number).cast(dtype),
             },
@@ -117,14 +118,14 @@ impl At<'_> {
         made
     }
 
-    /// One number that the optimizer keeps for all variables, beside the first of them.
+    /// One float that the optimizer keeps for all variables, whatever their type, beside `first`.
     pub fn shared(&self, first: &Variable, name: &str, value: f64) -> Variable {
         let key = (String::new(), name.to_string());
         if let Some(known) = self.slots.lock().get(&key) {
             return known.clone();
         }
         let scope = self.root.beside(first.handle().node());
-        let builder = Variable::build(&scope, name).dtype(first.dtype()).kind(first.kind()).trainable(false);
+        let builder = Variable::build(&scope, name).dtype(DType::F32).kind(first.kind()).trainable(false);
         let made = builder.initializer(Initializer::Constant(value)).make();
         self.slots.lock().insert(key, made.clone());
         made

@@ -54,6 +54,13 @@ fn losses(name: &str, kind: Kind, sparse: bool, count: usize) -> Vec<f32> {
         let (clipped, _) = clip::clip_by_global_norm(&root, &gradients, 0.2);
         pairs.iter_mut().zip(clipped).for_each(|(pair, gradient)| pair.0 = Some(gradient));
     }
+    for gradient in pairs.iter_mut().filter_map(|(gradient, _)| gradient.as_mut()) {
+        match name {
+            "ClippedByNorm" => *gradient = clip::clip_by_norm(gradient, 0.1),
+            "ClippedByValue" => *gradient = clip::clip_by_value(gradient, -0.05, 0.02),
+            _ => {}
+        }
+    }
     let train = optimizer.apply_gradients(&pairs, Some(&step)).unwrap();
     let session = Session::local(&graph);
     session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
@@ -82,8 +89,12 @@ fn optimizer(name: &str, step: &Variable) -> Optimizer {
         }
         "ProximalAdagrad" => Optimizer::new(ProximalAdagrad { l1: 0.01, l2: 0.01, ..ProximalAdagrad::new(0.1) }),
         "AdagradDA" => Optimizer::new(AdagradDa { l1: 0.001, ..AdagradDa::new(0.1) }),
-        "Clipped" => Optimizer::new(GradientDescent::new(0.5)),
+        "Clipped" | "ClippedByNorm" | "ClippedByValue" => Optimizer::new(GradientDescent::new(0.5)),
         "Decayed" => Optimizer::new(Adam::new(schedule::exponential_decay(0.1, step, 3.0, 0.5, true))),
+        "ShrunkFtrl" => Optimizer::new(Ftrl { l2: 0.01, l2_shrinkage: 0.1, ..Ftrl::new(0.2) }),
+        "AdaMax" => Optimizer::new(AdaMax::new(0.05)),
+        "AddSign" => Optimizer::new(AddSign { sign_decay: Rate::Number(0.8), ..AddSign::new(0.1) }),
+        "PowerSign" => Optimizer::new(PowerSign { sign_decay: Rate::Number(0.8), ..PowerSign::new(0.1) }),
         other => panic!("no optimizer is called {other}"),
     }
 }

@@ -1,5 +1,6 @@
 //! Optimizers against TensorFlow's own, gradients against differences, and what is built around them.
 
+mod averages;
 mod coordination;
 mod derivatives;
 mod device_setter;
@@ -17,6 +18,7 @@ mod recovery;
 mod saver;
 mod saving;
 mod schedules;
+mod shared_state;
 mod supervisor;
 mod sync_replicas;
 mod told;

@@ -307,6 +307,28 @@ fn a_lone_worker_makes_no_exact_step() {
 }
 
 #[test]
+fn a_worker_that_left_before_its_first_gradient_is_waited_for() {
+    let cluster = start(SyncPolicy::Shrink, 2);
+    let [chief, other] = pair(&cluster, Kind::Resource);
+    [&chief, &other].into_iter().for_each(|replica| replica.begin(None));
+    other.end();
+    let again = Replica::open(&cluster, 1, Kind::Resource, momentum(2));
+    std::thread::scope(|threads| {
+        let lone = threads.spawn(|| chief.train(0));
+        let accepted = chief.sync.counter(Arrived::Accepted).unwrap();
+        while chief.session.run::<i64>(&accepted, feeds! {}).unwrap() < 2 {
+            std::thread::yield_now();
+        }
+        assert!(!lone.is_finished());
+        again.begin(None);
+        again.train(0);
+    });
+    assert_eq!(chief.steps(), 1);
+    again.end();
+    chief.end();
+}
+
+#[test]
 fn nobody_waits_for_a_worker_that_left() {
     let cluster = start(SyncPolicy::Shrink, 2);
     let [chief, other] = pair(&cluster, Kind::Resource);
@@ -345,6 +367,16 @@ fn nobody_waits_for_a_worker_that_died() {
 
 #[test]
 fn one_worker_can_give_several_gradients() {
+    give_several(|w| vec![w.clone()]);
+}
+
+#[test]
+fn all_trainable_variables_are_averaged_if_none_are_named() {
+    give_several(|_| Vec::new());
+}
+
+/// One worker makes a step of two gradients, and the average of its weight follows.
+fn give_several(averaged: impl FnOnce(&Variable) -> Vec<Variable>) {
     let cluster = start(SyncPolicy::Tf, 1);
     let graph = graph();
     let root = graph.root();
@@ -353,11 +385,12 @@ fn one_worker_can_give_several_gradients() {
     let w = Variable::build(&root, "w").initializer(Initializer::Constant(10.0)).make();
     let averages = ExponentialMovingAverage::new(0.5);
     let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2).total_num_replicas(1);
-    let optimizer = optimizer.averages(averages, std::slice::from_ref(&w));
+    let optimizer = optimizer.averages(averages, &averaged(&w));
     let sync = optimizer.minimize(&(w.value() * &x), &step).unwrap();
     assert!(sync.init_tokens_op(Some(0)).is_err());
     let tokens = sync.init_tokens_op(None).unwrap();
     let average = optimizer.average(&w).unwrap();
+    assert!(optimizer.average(&step).is_none());
     let session = Arc::new(Session::connect(&cluster.targets("worker")[0], &graph).unwrap());
     session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
     session.execute(&sync.chief_init_op, feeds! {}).unwrap();
