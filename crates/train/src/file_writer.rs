@@ -1,8 +1,9 @@
 //! Event files that a program writes while it trains.
 
+use crate::graph_text::with_shapes;
 use crate::meta_graph::export_collections;
 use crate::saver::device_of;
-use graph::{AttrList, AttrValue, DeviceSpec, Graph, GraphDef, Node};
+use graph::{DeviceSpec, Graph, GraphDef, Node};
 use io::event::{
     Event, EventWhat, SessionLog, SummaryData, SummaryValue, host_name, summary_event, without_known_metadata,
     write_summary,
@@ -209,15 +210,10 @@ fn now() -> f64 {
 
 /// A graph whose nodes say what is known of their places and of the shapes of their outputs, as viewers want them.
 fn described(graph: &Graph) -> Result<GraphDef> {
-    let (mut def, root) = (graph.to_def()?, graph.root());
+    let (mut def, root) = (with_shapes(graph)?, graph.root());
     for described in &mut def.nodes {
-        let Some(node) = Node::find(&root, &described.name) else { continue };
-        let described = Arc::make_mut(described);
-        described.device = place_of(&node);
-        let shapes: Vec<_> = node.outputs().iter().map(|output| output.shape()).collect();
-        if !shapes.is_empty() {
-            let list = AttrValue::from(AttrList { shapes, ..AttrList::default() });
-            described.attrs.insert("_output_shapes".to_string(), list);
+        if let Some(node) = Node::find(&root, &described.name) {
+            Arc::make_mut(described).device = place_of(&node);
         }
     }
     Ok(def)

@@ -20,6 +20,11 @@ pub fn create_global_step_in(scope: &Scope) -> Result<Variable> {
     Ok(builder.collections(&[GLOBAL_VARIABLES, GLOBAL_STEP]).make())
 }
 
+/// The step counter; a new one if there is none.
+pub fn get_or_create_global_step(graph: &Graph) -> Result<Variable> {
+    get_global_step(graph).map_or_else(|| create_global_step(graph), Ok)
+}
+
 /// The step counter, if there is one.
 pub fn get_global_step(graph: &Graph) -> Option<Variable> {
     variables(graph, GLOBAL_STEP).into_iter().next()

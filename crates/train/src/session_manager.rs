@@ -85,6 +85,11 @@ impl SessionManager {
         self
     }
 
+    /// The graph whose sessions it makes.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
     /// How long is waited between two tries; half a minute unless said otherwise.
     pub fn recovery_wait(mut self, wait: Duration) -> SessionManager {
         self.recovery_wait = wait;
@@ -294,7 +299,7 @@ impl SessionManager {
 
 impl Recovery<'_> {
     /// The checkpoint that is read, if there is one, and those that its folder holds besides.
-    fn find(&self) -> Result<Option<CheckpointState>> {
+    pub(crate) fn find(&self) -> Result<Option<CheckpointState>> {
         match (self.saver, self.checkpoint, self.checkpoint_dir) {
             (_, Some(_), Some(_)) => {
                 Err(invalid!("Can not provide both checkpoint_dir and checkpoint_filename_with_path."))

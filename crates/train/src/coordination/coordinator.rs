@@ -2,7 +2,7 @@
 
 use parking_lot::{Condvar, Mutex};
 use status::{Code, Error, Result, internal};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,10 @@ struct Inner {
 struct State {
     stop: bool,
     error: Option<Error>,
+    joined: bool,
     threads: Vec<(String, JoinHandle<()>)>,
+    /// Groups of threads by name; a group runs as long as somebody holds its mark.
+    groups: Vec<(String, Weak<()>)>,
 }
 
 /// How threads are waited for.
@@ -68,9 +71,15 @@ impl Coordinator {
         self.stop(None);
     }
 
-    /// Asks all threads to stop because of an error, which `join` returns if it is the first and not a clean one.
-    pub fn request_stop_with(&self, error: Error) {
-        self.stop(Some(error).filter(|error| !self.0.clean.contains(&error.code)));
+    /// Asks all threads to stop because of an error, which `join` returns if it is the first and not a clean one. If
+    /// all were joined already, nobody would hear of it: then the error comes back.
+    pub fn request_stop_with(&self, error: Error) -> Result<()> {
+        let error = Some(error).filter(|error| !self.0.clean.contains(&error.code));
+        if self.joined() {
+            return error.map_or(Ok(()), Err);
+        }
+        self.stop(error);
+        Ok(())
     }
 
     fn stop(&self, error: Option<Error>) {
@@ -103,7 +112,13 @@ impl Coordinator {
 
     /// Runs something; if it fails, everybody is asked to stop because of it, and nothing is given back.
     pub fn stop_on_error<T>(&self, work: impl FnOnce() -> Result<T>) -> Option<T> {
-        work().map_err(|error| self.request_stop_with(error)).ok()
+        work().map_err(|error| self.stop_or_log(error)).ok()
+    }
+
+    fn stop_or_log(&self, error: Error) {
+        if let Err(error) = self.request_stop_with(error) {
+            tracing::warn!("An error after all threads were joined: {error}");
+        }
     }
 
     /// Starts a thread that is waited for by `join`; if it fails or panics, everybody is asked to stop.
@@ -113,6 +128,8 @@ impl Coordinator {
             let ending = Ending { coordinator: own, name: called };
             ending.coordinator.stop_on_error(|| work(&ending.coordinator));
         };
+        // It may fail before it is registered.
+        self.0.state.lock().joined = false;
         let started = std::thread::Builder::new().name(name.to_string()).spawn(run);
         let thread = started.map_err(|error| internal!("Cannot start thread {name}: {error}"))?;
         self.register_thread(name, thread);
@@ -121,13 +138,38 @@ impl Coordinator {
 
     /// A thread that is waited for by `join`, started by somebody else.
     pub fn register_thread(&self, name: &str, thread: JoinHandle<()>) {
-        self.0.state.lock().threads.push((name.to_string(), thread));
+        let mut state = self.0.state.lock();
+        state.joined = false;
+        state.threads.push((name.to_string(), thread));
+    }
+
+    /// The threads that were started since the last join.
+    #[cfg(test)]
+    pub(crate) fn threads(&self) -> Vec<String> {
+        self.0.state.lock().threads.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// A mark for the threads of a group to hold; none while a thread of the group runs.
+    pub(crate) fn begin_group(&self, name: &str) -> Option<Arc<()>> {
+        let mut state = self.0.state.lock();
+        state.groups.retain(|(_, mark)| mark.strong_count() > 0);
+        if state.groups.iter().any(|(known, _)| known == name) {
+            return None;
+        }
+        let mark = Arc::new(());
+        state.groups.push((name.to_string(), Arc::downgrade(&mark)));
+        Some(mark)
     }
 
     /// Forgets that a stop was asked for, and why.
     pub fn clear_stop(&self) {
         let mut state = self.0.state.lock();
-        (state.stop, state.error) = (false, None);
+        (state.stop, state.error, state.joined) = (false, None, false);
+    }
+
+    /// Whether all threads were waited for since the last was started.
+    pub fn joined(&self) -> bool {
+        self.0.state.lock().joined
     }
 
     /// The error because of which a stop was asked for, if one was.
@@ -158,6 +200,7 @@ impl Coordinator {
             std::mem::take(&mut state.threads).into_iter().partition(|(_, thread)| thread.is_finished());
         let laggards: Vec<String> = live.iter().map(|(name, _)| name.clone()).collect();
         state.threads = live;
+        state.joined = true;
         drop(state);
         for (_, thread) in ended {
             // A panic was reported by the thread itself.
@@ -183,7 +226,7 @@ struct Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.coordinator.request_stop_with(internal!("Thread {} panicked", self.name));
+            self.coordinator.stop_or_log(internal!("Thread {} panicked", self.name));
         }
         self.coordinator.0.changed.notify_all();
     }

@@ -50,13 +50,19 @@ impl QueueRunner {
         &self.queue
     }
 
-    /// Starts the threads; `coordinator` stops them and waits for them.
+    /// Starts the threads; `coordinator` stops them and waits for them. While some that it started for this session
+    /// still run, none are started.
     pub fn start(&self, session: &Arc<Session>, coordinator: &Coordinator) -> Result<()> {
+        let Some(mark) = coordinator.begin_group(&self.group(session)) else { return Ok(()) };
         let running = Arc::new(Mutex::new(self.enqueue.len()));
         for op in &self.enqueue {
             let (runner, op, session, running) = (self.clone(), op.clone(), session.clone(), running.clone());
-            let name = format!("QueueRunnerThread-{}-{}", self.queue, op.name());
-            coordinator.spawn(&name, move |coordinator| runner.fill(&session, coordinator, &op, &running))?;
+            let (name, mark) = (format!("QueueRunnerThread-{}-{}", self.queue, op.name()), mark.clone());
+            coordinator.spawn(&name, move |coordinator| {
+                let ended = runner.fill(&session, coordinator, &op, &running);
+                drop(mark);
+                ended
+            })?;
         }
         let (cancel, session) = (self.cancel.clone(), session.clone());
         let name = format!("QueueRunnerThread-{}-close_on_stop", self.queue);
@@ -66,6 +72,12 @@ impl QueueRunner {
             let _ = session.execute(&cancel, feeds! {});
             Ok(())
         })
+    }
+
+    /// What tells its threads from all others. A session that has threads keeps its address.
+    fn group(&self, session: &Arc<Session>) -> String {
+        let ops: Vec<String> = self.enqueue.iter().map(Node::name).collect();
+        format!("{:p} {} {}", Arc::as_ptr(session), self.queue, ops.join(" "))
     }
 
     /// Repeats one op. Whichever thread ends last because the input did closes the queue.

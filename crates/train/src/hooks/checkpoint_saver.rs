@@ -2,6 +2,7 @@
 
 use super::{Every, Timer, read_step, stale_step, step_of};
 use crate::FileWriter;
+use crate::graph_text::write_graph_text;
 use crate::monitored::{RunArgs, RunContext, RunValues, Scaffold, SessionContext, SessionRunHook};
 use crate::saver::{SaveOptions, Saver};
 use graph::{Graph, Output};
@@ -222,11 +223,9 @@ impl Writer {
     /// Writes the graph for people, and for programs that show it.
     fn write_graph(&self, graph: &Graph) -> Result<()> {
         let saver = self.saver()?;
-        saver.systems().create_dirs(&self.folder)?;
-        if self.save_graph {
-            let bytes = graph::wire::write_graph(&graph.to_def()?);
-            let text = io::text::binary_to_text("tensorflow.GraphDef", &bytes)?;
-            saver.systems().write(&path::join(&self.folder, "graph.pbtxt"), text.as_bytes())?;
+        match self.save_graph {
+            true => write_graph_text(saver.systems(), &self.folder, graph)?,
+            false => saver.systems().create_dirs(&self.folder)?,
         }
         self.events.as_ref().map_or(Ok(()), |events| events.add_graph(graph))
     }

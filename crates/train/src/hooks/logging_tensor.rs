@@ -4,35 +4,44 @@ use super::{Every, Timer};
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::{Graph, Output};
 use session::{Feeds, Session};
-use status::Result;
+use status::{Result, invalid};
+use std::time::Duration;
 use tensor::Tensor;
 
 /// What a line is written to.
 type Sink = Box<dyn FnMut(&str) + Send>;
 
+/// What makes a line of values under their tags.
+type Formatter = Box<dyn FnMut(&[(&str, &Tensor)]) -> String + Send>;
+
 /// Logs values every so often: `loss = 0.5, accuracy = 0.9 (1.203 sec)`. Steps are those of this session, not those of
 /// the step counter.
 pub struct LoggingTensor {
     tensors: Vec<(String, Output)>,
+    every: Option<Every>,
     timer: Option<Timer>,
     at_end: bool,
     iteration: i64,
     asked: bool,
+    formatter: Option<Formatter>,
     sink: Sink,
 }
 
 impl LoggingTensor {
-    /// Values under tags; every so often, or only at the end.
+    /// Values under tags; every so often, or only [at the end](LoggingTensor::at_end). Neither is an error of the session.
     pub fn new<'a>(
         tensors: impl IntoIterator<Item = (&'a str, &'a Output)>,
         every: impl Into<Option<Every>>,
     ) -> LoggingTensor {
+        let every = every.into();
         LoggingTensor {
             tensors: tensors.into_iter().map(|(tag, tensor)| (tag.to_string(), tensor.clone())).collect(),
-            timer: every.into().map(Timer::new),
+            every,
+            timer: every.map(Timer::new),
             at_end: false,
             iteration: 0,
             asked: false,
+            formatter: None,
             sink: Box::new(|line| tracing::info!("{line}")),
         }
     }
@@ -40,6 +49,12 @@ impl LoggingTensor {
     /// Logs once more after the last step.
     pub fn at_end(mut self) -> LoggingTensor {
         self.at_end = true;
+        self
+    }
+
+    /// Makes lines with this, from the tags and their values.
+    pub fn formatter(mut self, formatter: impl FnMut(&[(&str, &Tensor)]) -> String + Send + 'static) -> LoggingTensor {
+        self.formatter = Some(Box::new(formatter));
         self
     }
 
@@ -55,18 +70,29 @@ impl LoggingTensor {
 
     fn log(&mut self, values: &[Tensor]) {
         let passed = self.timer.as_mut().and_then(|timer| timer.done(self.iteration));
-        let told: Vec<String> =
-            self.tensors.iter().zip(values).map(|((tag, _), value)| format!("{tag} = {}", shown(value))).collect();
-        let told = told.join(", ");
-        match passed {
-            Some((_, time)) => (self.sink)(&format!("{told} ({:.3} sec)", time.as_secs_f64())),
-            None => (self.sink)(&told),
+        let tagged: Vec<(&str, &Tensor)> = self.tensors.iter().map(|(tag, _)| tag.as_str()).zip(values).collect();
+        let line = match &mut self.formatter {
+            Some(formatter) => formatter(&tagged),
+            None => line(&tagged, passed.map(|(_, time)| time)),
+        };
+        (self.sink)(&line);
+    }
+
+    /// Whether it was said when to log.
+    fn check(&self) -> Result<()> {
+        match self.every {
+            None if !self.at_end => {
+                Err(invalid!("either at_end and/or exactly one of every_n_iter and every_n_secs must be provided."))
+            }
+            Some(Every::Steps(steps)) if steps <= 0 => Err(invalid!("invalid every_n_iter={steps}.")),
+            _ => Ok(()),
         }
     }
 }
 
 impl SessionRunHook for LoggingTensor {
     fn begin(&mut self, _: &Graph) -> Result<()> {
+        self.check()?;
         self.iteration = 0;
         if let Some(timer) = &mut self.timer {
             timer.reset();
@@ -96,6 +122,13 @@ impl SessionRunHook for LoggingTensor {
         self.log(&values);
         Ok(())
     }
+}
+
+/// Values under their tags, and the time since the last line.
+fn line(tagged: &[(&str, &Tensor)], passed: Option<Duration>) -> String {
+    let told: Vec<String> = tagged.iter().map(|(tag, value)| format!("{tag} = {}", shown(value))).collect();
+    let time = passed.map_or(String::new(), |time| format!(" ({:.3} sec)", time.as_secs_f64()));
+    told.join(", ") + &time
 }
 
 /// A number as a number, anything else as its elements.

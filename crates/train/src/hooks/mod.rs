@@ -45,6 +45,13 @@ fn step_of(graph: &Graph, hook: &str) -> Result<Output> {
     Ok(step.value().clone())
 }
 
+/// The name of the variable whose value this is; of the node itself if it is something else.
+pub(crate) fn step_name(value: &Output) -> String {
+    let name = value.node().name();
+    let variable = name.strip_suffix("/Read/ReadVariableOp").or_else(|| name.strip_suffix("/read"));
+    variable.unwrap_or(&name).to_string()
+}
+
 /// Where the step counter is now.
 fn read_step(session: &Session, step: &Output) -> Result<i64> {
     step_number(&session.run::<Tensor>(step, Feeds::new())?)

@@ -3,7 +3,7 @@
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::Output;
 use status::{Code, Error, Result};
-use tensor::Tensor;
+use tensor::{DType, Tensor, bf16, f16};
 
 /// Stops when the loss is not a number: with an error, or without.
 pub struct NanTensor {
@@ -29,12 +29,7 @@ impl SessionRunHook for NanTensor {
     }
 
     fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
-        let loss: Tensor = values.get(0)?;
-        let is_nan = match loss.values::<f32>() {
-            Ok(values) => values.iter().any(|value| value.is_nan()),
-            Err(_) => loss.values::<f64>()?.iter().any(|value| value.is_nan()),
-        };
-        if !is_nan {
+        if !has_nan(&values.get(0)?)? {
             return Ok(());
         }
         if self.fails {
@@ -44,4 +39,15 @@ impl SessionRunHook for NanTensor {
         context.request_stop();
         Ok(())
     }
+}
+
+/// Whether one of the elements is not a number. Integers always are.
+fn has_nan(loss: &Tensor) -> Result<bool> {
+    Ok(match loss.dtype() {
+        DType::F16 => loss.values::<f16>()?.iter().any(|value| value.is_nan()),
+        DType::BF16 => loss.values::<bf16>()?.iter().any(|value| value.is_nan()),
+        DType::F32 => loss.values::<f32>()?.iter().any(|value| value.is_nan()),
+        other if other.is_integer() => false,
+        _ => loss.values::<f64>()?.iter().any(|value| value.is_nan()),
+    })
 }

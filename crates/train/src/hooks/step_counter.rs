@@ -1,6 +1,6 @@
 //! Counts steps per second.
 
-use super::{Every, Timer, read_step, stale_step, step_of};
+use super::{Every, Timer, read_step, stale_step, step_name, step_of};
 use crate::FileWriter;
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::{Graph, Output};
@@ -33,19 +33,16 @@ impl StepCounter {
     }
 
     fn warn_if_still(&mut self, step: i64) {
-        if self.last == Some(step) && self.warnings < MAX_WARNINGS {
+        if let Some(last) = self.last.filter(|&last| last == step && self.warnings < MAX_WARNINGS) {
             self.warnings += 1;
-            tracing::warn!("It seems that global step has not been increased. It is still {step}");
+            tracing::warn!(
+                "It seems that global step (tf.train.get_global_step) has not been increased. Current value (could be \
+                 stable): {step} vs previous value: {last}. You could increase the global step by passing \
+                 tf.train.get_global_step() to Optimizer.apply_gradients or Optimizer.minimize."
+            );
         }
         self.last = Some(step);
     }
-}
-
-/// The name of the variable whose value this is.
-fn step_name(value: &Output) -> String {
-    let name = value.node().name();
-    let name = name.strip_suffix("/Read/ReadVariableOp").or_else(|| name.strip_suffix("/read"));
-    name.unwrap_or("global_step").to_string()
 }
 
 impl SessionRunHook for StepCounter {

@@ -2,10 +2,12 @@
 
 use super::Scaffold;
 use crate::get_global_step;
+use crate::lost::Last;
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use graph::Graph;
-use session::{Feeds, Session, SessionConfig};
-use status::{Code, Error, Result};
+use layers::Variable;
+use session::{Session, SessionConfig};
+use status::Result;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +48,10 @@ impl Place {
             recovery_wait: None,
             checkpoint_dir: None,
         }
+    }
+
+    fn target(&self) -> (&str, &SessionConfig) {
+        (&self.master, &self.config)
     }
 
     fn manager(&self) -> Result<SessionManager> {
@@ -126,7 +132,12 @@ impl ChiefSessionCreator {
         self
     }
 
-    fn prepare(&self, manager: &SessionManager) -> Result<Session> {
+    /// Makes a session from the checkpoints it may restore and the nodes that initialize.
+    fn prepared(
+        &self,
+        make: impl FnOnce(&SessionManager, &Recovery<'_>, &Initialization<'_>) -> Result<Session>,
+    ) -> Result<Session> {
+        let manager = self.place.manager()?;
         let pieces = self.place.scaffold.pieces()?;
         let recovery = Recovery {
             saver: Some(&pieces.saver),
@@ -141,15 +152,7 @@ impl ChiefSessionCreator {
             feeds: self.place.scaffold.init_feeds(),
             function: function.map(|function| function.as_ref() as &dyn Fn(&Session) -> Result<()>),
         };
-        manager.prepare_session(&self.place.master, &self.place.config, &recovery, &init)
-    }
-
-    /// Whether there is a checkpoint to go back to.
-    fn has_checkpoint(&self) -> Result<bool> {
-        match &self.place.checkpoint_dir {
-            Some(folder) => Ok(self.place.scaffold.pieces()?.saver.checkpoint_state(folder)?.is_some()),
-            None => Ok(self.checkpoint.is_some()),
-        }
+        make(&manager, &recovery, &init)
     }
 }
 
@@ -159,27 +162,18 @@ impl SessionCreator for ChiefSessionCreator {
     }
 
     fn create_session(&self) -> Result<Session> {
-        let manager = self.place.manager()?;
-        self.prepare(&manager)
+        let (master, config) = self.place.target();
+        self.prepared(|manager, recovery, init| manager.prepare_session(master, config, recovery, init))
     }
 
     /// State that is still there is used as it is; state that was lost is restored. It is an error if there is no
     /// checkpoint to restore it from: to initialize again would be to forget everything.
     fn recreate_session(&self, step: Option<i64>) -> Result<Session> {
-        let manager = self.place.manager()?;
-        let session = Session::with_config(&self.place.master, &self.place.graph, self.place.config.clone())?;
-        if let Some(missing) = manager.why_not(&session)? {
-            drop(session);
-            return match self.has_checkpoint()? {
-                true => self.prepare(&manager),
-                false => Err(lost_state(step, &missing, self.place.checkpoint_dir.as_deref())),
-            };
-        }
-        match went_back(&self.place.graph, &session, step)? {
-            None => Ok(session),
-            Some(_) if self.has_checkpoint()? => self.prepare(&manager),
-            Some(found) => Err(set_back(step, found)),
-        }
+        let counter = get_global_step(&self.place.graph);
+        let last = last(counter.as_ref(), step);
+        self.prepared(|manager, recovery, init| {
+            manager.prepare_again(self.place.target(), recovery, init, last).map(|(session, _)| session)
+        })
     }
 }
 
@@ -216,36 +210,12 @@ impl SessionCreator for WorkerSessionCreator {
     }
 
     fn recreate_session(&self, step: Option<i64>) -> Result<Session> {
-        let session = self.create_session()?;
-        match went_back(&self.place.graph, &session, step)? {
-            Some(found) if self.place.checkpoint_dir.is_none() => Err(set_back(step, found)),
-            _ => Ok(session),
-        }
+        let counter = get_global_step(&self.place.graph);
+        let (last, folder) = (last(counter.as_ref(), step), self.place.checkpoint_dir.as_deref());
+        self.place.manager()?.wait_again(self.place.target(), self.max_wait, folder, last)
     }
 }
 
-/// Where the step counter is, if that is less than where it was.
-fn went_back(graph: &Graph, session: &Session, step: Option<i64>) -> Result<Option<i64>> {
-    let (Some(counter), Some(step)) = (get_global_step(graph), step) else { return Ok(None) };
-    let found: i64 = session.run(counter.value(), Feeds::new())?;
-    Ok((found < step).then_some(found))
-}
-
-fn lost_state(step: Option<i64>, missing: &str, folder: Option<&str>) -> Error {
-    let when = step.map_or(String::new(), |step| format!(" at global step {step}"));
-    let cure = match folder {
-        Some(folder) => format!("there is no checkpoint in {folder} to restore it from"),
-        None => "set checkpoint_dir to restore it from a checkpoint".to_string(),
-    };
-    let message = format!("A task lost its state{when}, and training cannot go on where it was: {cure}. {missing}");
-    Error::new(Code::DataLoss, message)
-}
-
-fn set_back(step: Option<i64>, found: i64) -> Error {
-    let step = step.unwrap_or_default();
-    let message = format!(
-        "The global step went back from {step} to {found}: a task lost its state and was initialized again; set \
-         checkpoint_dir to restore it from a checkpoint"
-    );
-    Error::new(Code::DataLoss, message)
+fn last(counter: Option<&Variable>, step: Option<i64>) -> Last<'_> {
+    Last { counter: counter.map(Variable::value), step, setting: "checkpoint_dir" }
 }

@@ -1,10 +1,10 @@
 //! The nodes around a model that every training program needs: made where they are missing, found where they are not.
 
-use crate::ready::{report_uninitialized, report_uninitialized_variables};
+use crate::ready::{local_variables_initializer, report_uninitialized, report_uninitialized_variables};
 use crate::saver::{Progress, Saver, Tell, to_log};
 use graph::{Graph, Node, Output, TensorName};
 use io::FileSystems;
-use layers::collection::{LOCAL_VARIABLES, global_variables, nodes, variables};
+use layers::collection::{global_variables, nodes};
 use layers::{Formulas, collection};
 use session::{Feeds, Session};
 use status::{Result, failed_precondition, invalid};
@@ -40,6 +40,7 @@ pub struct Scaffold {
     local_init_op: Option<Node>,
     local_init_feeds: Feeds,
     summary_op: Option<Output>,
+    no_summaries: bool,
     saver: Option<Arc<Saver>>,
     progress: Option<Tell>,
     pieces: OnceLock<Pieces>,
@@ -103,6 +104,12 @@ impl Scaffold {
         self
     }
 
+    /// Takes no summaries, though the graph may have some.
+    pub(crate) fn without_summaries(mut self) -> Scaffold {
+        self.no_summaries = true;
+        self
+    }
+
     /// Writes and reads checkpoints with this.
     pub fn saver(mut self, saver: Arc<Saver>) -> Scaffold {
         self.saver = Some(saver);
@@ -139,6 +146,7 @@ impl Scaffold {
             local_init_op: given_or(graph, &self.local_init_op, LOCAL_INIT_OP, default_local_init)?,
             summary_op: match &self.summary_op {
                 Some(op) => Some(op.clone()),
+                None if self.no_summaries => None,
                 None => found(graph, SUMMARY_OP)?.or_else(|| merged_summaries(graph)),
             },
             saver: match &self.saver {
@@ -186,8 +194,7 @@ fn default_init(graph: &Graph) -> Node {
 }
 
 fn default_local_init(graph: &Graph) -> Node {
-    let local = variables(graph, LOCAL_VARIABLES);
-    let mut initializers = vec![collection::initializer(graph, "init", &local)];
+    let mut initializers = vec![local_variables_initializer(graph)];
     initializers.extend(nodes(graph, TABLE_INITIALIZERS));
     graph.root().group(&initializers)
 }

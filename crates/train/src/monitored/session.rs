@@ -54,6 +54,12 @@ impl MonitoredSession {
         MonitoredSession::start(Box::new(creator), hooks, true, Patience::default())
     }
 
+    /// The same, whose threads may run on so long after the end; two minutes unless said otherwise.
+    pub fn stop_grace(mut self, grace: Duration) -> MonitoredSession {
+        self.patience.grace = grace;
+        self
+    }
+
     pub(crate) fn start(
         creator: Box<dyn SessionCreator>,
         hooks: Vec<Box<dyn SessionRunHook>>,
@@ -326,6 +332,11 @@ impl SingularMonitoredSession {
         hooks: Vec<Box<dyn SessionRunHook>>,
     ) -> Result<SingularMonitoredSession> {
         MonitoredSession::start(Box::new(creator), hooks, false, Patience::default()).map(SingularMonitoredSession)
+    }
+
+    /// The same, whose threads may run on so long after the end; two minutes unless said otherwise.
+    pub fn stop_grace(self, grace: Duration) -> SingularMonitoredSession {
+        SingularMonitoredSession(self.0.stop_grace(grace))
     }
 
     /// Calls `function` until the session should stop, or the input is at its end; then closes.

@@ -376,13 +376,13 @@ fn seconds(time: SystemTime) -> f64 {
 /// Says what most likely is wrong with a checkpoint that cannot be read into this graph.
 fn explain_restore(error: Error) -> Error {
     let cause = match error.code {
-        Code::NotFound => "a Variable name or other graph key",
+        Code::NotFound => "a Variable name or other graph key that is missing",
         Code::InvalidArgument => "a mismatch between the current graph and the graph",
         _ => return error,
     };
     let message = format!(
-        "Restoring from checkpoint failed. This is most likely due to {cause} that is missing from the checkpoint. \
-         Please ensure that you have not altered the graph expected based on the checkpoint. Original error:\n\n{}",
+        "Restoring from checkpoint failed. This is most likely due to {cause} from the checkpoint. Please \
+         ensure that you have not altered the graph expected based on the checkpoint. Original error:\n\n{}",
         error.message
     );
     Error::new(error.code, message)

@@ -1,13 +1,15 @@
 //! A supervisor in the making.
 
-use super::{InitFn, Supervisor, check_devices};
+use super::seen::Seen;
+use super::{Supervisor, check_devices};
 use crate::coordination::Coordinator;
 use crate::get_global_step;
 use crate::hooks::event_file;
-use crate::monitored::Scaffold;
+use crate::monitored::{InitFn, Scaffold};
 use crate::saver::Saver;
 use graph::{Graph, Node, Output};
 use io::FileSystems;
+use io::saved_model::Saver as SaverDef;
 use session::{Feeds, Session};
 use status::Result;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ pub struct SupervisorBuilder {
     save_model: Option<Duration>,
     recovery_wait: Duration,
     stop_grace: Duration,
+    keep_newer: bool,
+    standard_services: bool,
     basename: String,
     systems: FileSystems,
 }
@@ -45,6 +49,8 @@ impl SupervisorBuilder {
             save_model: Some(Duration::from_secs(600)),
             recovery_wait: Duration::from_secs(30),
             stop_grace: Duration::from_secs(120),
+            keep_newer: false,
+            standard_services: true,
             basename: "model.ckpt".to_string(),
             systems: FileSystems::local(),
         }
@@ -81,20 +87,31 @@ impl SupervisorBuilder {
         self
     }
 
+    /// Asks this for the names of variables without which those of this process cannot be initialized.
+    pub fn ready_for_local_init_op(mut self, op: &Output) -> SupervisorBuilder {
+        self.scaffold = self.scaffold.ready_for_local_init_op(op);
+        self
+    }
+
     /// Initializes the variables of this process with this node.
     pub fn local_init_op(mut self, op: &Node) -> SupervisorBuilder {
         self.scaffold = self.scaffold.local_init_op(op, Feeds::new());
         self
     }
 
-    /// Takes summaries from this.
-    pub fn summary_op(mut self, op: &Output) -> SupervisorBuilder {
-        self.scaffold = self.scaffold.summary_op(op);
+    /// Takes summaries from this, in place of all summaries of the graph; none are written if none is given.
+    pub fn summary_op<'a>(mut self, op: impl Into<Option<&'a Output>>) -> SupervisorBuilder {
+        self.scaffold = match op.into() {
+            Some(op) => self.scaffold.summary_op(op),
+            None => self.scaffold.without_summaries(),
+        };
         self
     }
 
-    /// Writes and reads checkpoints with this.
-    pub fn saver(mut self, saver: Arc<Saver>) -> SupervisorBuilder {
+    /// Writes and reads checkpoints with this, in place of a saver of all variables; there are none if none is given.
+    pub fn saver(mut self, saver: impl Into<Option<Arc<Saver>>>) -> SupervisorBuilder {
+        let nothing = || Arc::new(Saver::from_def(&self.graph, SaverDef::default()));
+        let saver = saver.into().unwrap_or_else(nothing);
         self.scaffold = self.scaffold.saver(saver);
         self
     }
@@ -126,6 +143,21 @@ impl SupervisorBuilder {
     /// How long threads may run on after the end.
     pub fn stop_grace(mut self, grace: Duration) -> SupervisorBuilder {
         self.stop_grace = grace;
+        self
+    }
+
+    /// Whether a chief that begins keeps what the servers have, if no checkpoint is newer. Otherwise it is restored or
+    /// initialized, as by TensorFlow, and the log warns if that sets the step counter back. A session that is made
+    /// again by the same supervisor goes on with what is there in any case.
+    pub fn keep_newer_state(mut self, keep: bool) -> SupervisorBuilder {
+        self.keep_newer = keep;
+        self
+    }
+
+    /// Whether a session comes with its threads: those that save and report, and queue runners. If not, see
+    /// [`Supervisor::start_standard_services`] and [`start_queue_runners`](crate::start_queue_runners).
+    pub fn standard_services(mut self, start: bool) -> SupervisorBuilder {
+        self.standard_services = start;
         self
     }
 
@@ -163,9 +195,13 @@ impl SupervisorBuilder {
             save_model: self.save_model,
             recovery_wait: self.recovery_wait,
             stop_grace: self.stop_grace,
+            keep_newer: self.keep_newer,
+            standard_services: self.standard_services,
             basename: self.basename,
             events,
+            systems: self.systems,
             coordinator: Coordinator::new(),
+            seen: Seen::default(),
         })
     }
 }

@@ -1,28 +1,34 @@
 //! The supervisor: a session that is initialized, restored or waited for, and a chief's duties on threads beside it.
 
 mod builder;
+mod seen;
 mod services;
 
 pub use builder::SupervisorBuilder;
 
 use crate::FileWriter;
 use crate::coordination::{Coordinator, JoinOptions, Looper, start_queue_runners};
-use crate::monitored::Pieces;
+use crate::lost::{Last, Origin};
+use crate::monitored::{InitFn, Pieces};
 use crate::saver::device_of;
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use bytes::Bytes;
 use graph::{Graph, Node, Output};
+use io::FileSystems;
 use io::event::{SessionLog, SessionStatus};
+use seen::Seen;
+use services::read_step;
 use session::{Feeds, Session, SessionConfig};
 use status::{Code, Result, failed_precondition, invalid};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What initializes a model besides nodes.
-type InitFn = Box<dyn Fn(&Session) -> Result<()> + Send + Sync>;
-
 /// Runs training: the chief initializes or restores the model, and saves it, its summaries and its speed on threads
 /// of its own; others wait for the chief. The graph stays as it is from the moment the supervisor is made.
+///
+/// A session that is made again goes on where the last one was: variables that servers still have stay as they are, and
+/// those that a server lost are restored from the newest checkpoint of `logdir`, with a warning. Without one that is a
+/// `DataLoss` error: training would begin anew unnoticed.
 pub struct Supervisor {
     graph: Graph,
     is_chief: bool,
@@ -35,9 +41,13 @@ pub struct Supervisor {
     save_model: Option<Duration>,
     recovery_wait: Duration,
     stop_grace: Duration,
+    keep_newer: bool,
+    standard_services: bool,
     basename: String,
     events: Option<Arc<FileWriter>>,
+    systems: FileSystems,
     coordinator: Coordinator,
+    seen: Seen,
 }
 
 impl Supervisor {
@@ -61,13 +71,12 @@ impl Supervisor {
         work: impl FnOnce(&Arc<Session>) -> Result<()>,
     ) -> Result<()> {
         let session = self.prepare_or_wait_for_session(master, config, max_wait)?;
-        if let Err(error) = work(&session) {
-            self.coordinator.request_stop_with(error);
-        }
+        // What fails after a stop that `work` itself made is told at once.
+        let late = work(&session).or_else(|error| self.coordinator.request_stop_with(error));
         let stopped = self.stop();
         // What matters was done, and the master may be gone.
         let _ = session.close();
-        stopped
+        late.and(stopped)
     }
 
     /// A session that is ready, with the threads beside it.
@@ -78,15 +87,36 @@ impl Supervisor {
         max_wait: Option<Duration>,
     ) -> Result<Arc<Session>> {
         self.coordinator.clear_stop();
-        let manager = self.manager();
-        let session = Arc::new(match self.is_chief {
-            true => self.prepare(&manager, master, config)?,
-            false => manager.wait_for_session(master, config, max_wait)?,
-        });
+        let session = Arc::new(self.ready_session((master, config), max_wait)?);
         if self.is_chief {
-            self.start_standard_services(&session)?;
+            self.write_graph()?;
         }
-        start_queue_runners(&session, &self.coordinator)?;
+        if let (Some(step), false) = (&self.step, master.is_empty()) {
+            self.seen.watch(&session, step, &self.coordinator)?;
+        }
+        if self.standard_services {
+            if self.is_chief {
+                self.start_standard_services(&session)?;
+            }
+            start_queue_runners(&session, &self.coordinator)?;
+        }
+        Ok(session)
+    }
+
+    /// A session that is ready, and not behind the last one without a word.
+    fn ready_session(&self, target: (&str, &SessionConfig), max_wait: Option<Duration>) -> Result<Session> {
+        // Variables in this process end with their session, as everybody expects.
+        let before = self.seen.on(target.0).filter(|_| !target.0.is_empty());
+        let last = before.map(|step| Last { counter: self.step.as_ref(), step, setting: "logdir" });
+        let (session, origin) = match self.is_chief {
+            true => self.prepare(target, last)?,
+            false => (self.wait(target, max_wait, last)?, Origin::Servers),
+        };
+        let found = self.step.as_ref().map(|step| read_step(&session, step)).transpose()?;
+        if let (Some(before), Some(found)) = (before, found) {
+            warn_if_lost(before, found, origin);
+        }
+        self.seen.begin(target.0, found);
         Ok(session)
     }
 
@@ -98,16 +128,30 @@ impl Supervisor {
             .recovery_wait(self.recovery_wait)
     }
 
-    fn prepare(&self, manager: &SessionManager, master: &str, config: &SessionConfig) -> Result<Session> {
-        let recovery =
-            Recovery { saver: Some(&self.pieces.saver), checkpoint_dir: self.logdir.as_deref(), ..Recovery::default() };
+    fn prepare(&self, target: (&str, &SessionConfig), last: Option<Last<'_>>) -> Result<(Session, Origin)> {
+        let recovery = Recovery {
+            saver: Some(&*self.pieces.saver).filter(|saver| !saver.is_empty()),
+            checkpoint_dir: self.logdir.as_deref(),
+            keep_newer: self.keep_newer,
+            ..Recovery::default()
+        };
         let function = self.init_fn.as_ref();
         let init = Initialization {
             op: Some(&self.pieces.init_op),
             feeds: self.init_feeds.clone(),
             function: function.map(|function| function.as_ref() as &dyn Fn(&Session) -> Result<()>),
         };
-        manager.prepare_session(master, config, &recovery, &init)
+        match last {
+            Some(last) => self.manager().prepare_again(target, &recovery, &init, last),
+            None => Ok((self.manager().prepare_session(target.0, target.1, &recovery, &init)?, Origin::Servers)),
+        }
+    }
+
+    fn wait(&self, target: (&str, &SessionConfig), limit: Option<Duration>, last: Option<Last<'_>>) -> Result<Session> {
+        match last {
+            Some(last) => self.manager().wait_again(target, limit, self.logdir.as_deref(), last),
+            None => self.manager().wait_for_session(target.0, target.1, limit),
+        }
     }
 
     /// Whether somebody wants training to end.
@@ -125,7 +169,13 @@ impl Supervisor {
         &self.coordinator
     }
 
+    /// The event file of a chief with a folder.
+    pub fn summary_writer(&self) -> Option<&Arc<FileWriter>> {
+        self.events.as_ref()
+    }
+
     /// Calls `work` on a thread of its own: every so often, or without a pause.
+    #[doc(alias = "loop")]
     pub fn repeat(&self, every: Option<Duration>, work: impl FnMut() -> Result<()> + Send + 'static) -> Result<()> {
         Looper::start(&self.coordinator, "supervisor-loop", every, work)
     }
@@ -137,7 +187,7 @@ impl Supervisor {
         };
         let step = match (step, &self.step) {
             (Some(step), _) => step,
-            (None, Some(counter)) => services::read_step(session, counter)?,
+            (None, Some(counter)) => read_step(session, counter)?,
             (None, None) => 0,
         };
         events.add_summary(summary, step)
@@ -155,6 +205,19 @@ impl Supervisor {
             Err(error) if error.code == Code::OutOfRange => Ok(()),
             joined => joined,
         }
+    }
+}
+
+/// Says what was lost between two sessions, which stood at these steps.
+fn warn_if_lost(before: Option<i64>, found: i64, origin: Origin) {
+    match (before.filter(|&before| found < before), origin) {
+        (Some(before), _) => {
+            tracing::warn!("The global step went back from {before} to {found}: restored from a checkpoint");
+        }
+        (None, Origin::Checkpoint) => {
+            tracing::warn!("A task lost its state: restored from a checkpoint at global step {found}");
+        }
+        (None, Origin::Servers) => {}
     }
 }
 

@@ -2,13 +2,15 @@
 
 use super::Supervisor;
 use crate::coordination::Looper;
+use crate::graph_text::write_graph_text;
+use crate::hooks::step_name;
 use crate::monitored::step_number;
 use crate::saver::SaveOptions;
 use graph::Output;
 use io::event::{SessionLog, SessionStatus};
 use io::fs::path;
 use session::{Feeds, Session};
-use status::Result;
+use status::{Result, failed_precondition};
 use std::sync::Arc;
 use std::time::Instant;
 use tensor::Tensor;
@@ -18,16 +20,38 @@ pub(super) fn read_step(session: &Session, step: &Output) -> Result<i64> {
     step_number(&session.run::<Tensor>(step, Feeds::new())?)
 }
 
+/// The summaries, and where the step counter is in the same step.
+fn read_summary(session: &Session, summary: &Output, step: Option<&Output>) -> Result<(Tensor, i64)> {
+    match step {
+        Some(step) => {
+            let (message, step): (Tensor, Tensor) = session.run((summary, step), Feeds::new())?;
+            Ok((message, step_number(&step)?))
+        }
+        None => Ok((session.run(summary, Feeds::new())?, 0)),
+    }
+}
+
 impl Supervisor {
-    /// Starts the threads of a chief. Without a folder there is nothing for them to do.
-    pub(super) fn start_standard_services(&self, session: &Arc<Session>) -> Result<()> {
+    /// Writes the graph to the folder and to the events.
+    pub(super) fn write_graph(&self) -> Result<()> {
+        if let Some(folder) = &self.logdir {
+            write_graph_text(&self.systems, folder, &self.graph)?;
+        }
+        self.events.as_ref().map_or(Ok(()), |events| events.add_graph(&self.graph))
+    }
+
+    /// Starts the threads of a chief, which save and report until the supervisor stops. Without a folder there is
+    /// nothing for them to do.
+    pub fn start_standard_services(&self, session: &Arc<Session>) -> Result<()> {
+        if !self.is_chief {
+            return Err(failed_precondition!(
+                "Only chief supervisor can start standard services. Because only chief supervisors can write events."
+            ));
+        }
         let Some(folder) = self.logdir.clone() else { return Ok(()) };
-        if let Some(events) = &self.events {
-            events.add_graph(&self.graph)?;
-            if let Some(step) = &self.step {
-                let log = SessionLog { status: SessionStatus::Start, ..SessionLog::default() };
-                events.add_session_log(log, read_step(session, step)?)?;
-            }
+        if let (Some(events), Some(step)) = (&self.events, &self.step) {
+            let log = SessionLog { status: SessionStatus::Start, ..SessionLog::default() };
+            events.add_session_log(log, read_step(session, step)?)?;
         }
         self.start_summaries(session)?;
         self.start_step_counter(session)?;
@@ -42,9 +66,8 @@ impl Supervisor {
         };
         let (session, step) = (session.clone(), self.step.clone());
         Looper::start(&self.coordinator, "supervisor-summaries", Some(every), move || {
-            let at = step.as_ref().map_or(Ok(0), |step| read_step(&session, step))?;
-            let message: Tensor = session.run(&summary, Feeds::new())?;
-            events.add_summary(message.to_string_scalar()?, at)?;
+            let (message, step) = read_summary(&session, &summary, step.as_ref())?;
+            events.add_summary(message.to_string_scalar()?, step)?;
             events.flush()
         })
     }
@@ -54,14 +77,14 @@ impl Supervisor {
         else {
             return Ok(());
         };
-        let session = session.clone();
+        let (session, tag) = (session.clone(), format!("{}/sec", step_name(&step)));
         let mut last = (Instant::now(), read_step(&session, &step)?);
         Looper::start(&self.coordinator, "supervisor-step-counter", Some(every), move || {
             let now = (Instant::now(), read_step(&session, &step)?);
             let seconds = now.0.saturating_duration_since(last.0).as_secs_f64();
-            let rate = if seconds > 0.0 { (now.1 - last.1) as f64 / seconds } else { 0.0 };
+            let rate = if seconds > 0.0 { (now.1 - last.1) as f64 / seconds } else { f64::INFINITY };
             last = now;
-            events.add_scalar("global_step/sec", rate, now.1)
+            events.add_scalar(&tag, rate, now.1)
         })
     }
 
@@ -72,19 +95,12 @@ impl Supervisor {
         let (session, step, saver) = (session.clone(), self.step.clone(), self.pieces.saver.clone());
         let events = self.events.clone();
         Looper::start(&self.coordinator, "supervisor-checkpoints", Some(every), move || {
-            let mut at = None;
-            match &step {
-                Some(step) => {
-                    saver.save_snapshot(&session, &prefix, step, &SaveOptions::default(), |step| at = Some(step))?
-                }
-                None => saver.save(&session, &prefix, None)?,
-            };
-            let log = SessionLog {
-                status: SessionStatus::Checkpoint,
-                checkpoint_path: prefix.clone(),
-                ..SessionLog::default()
-            };
-            events.as_ref().map_or(Ok(()), |events| events.add_session_log(log, at.unwrap_or(0)))
+            let Some(step) = &step else { return saver.save(&session, &prefix, None).map(drop) };
+            let mut at = 0;
+            saver.save_snapshot(&session, &prefix, step, &SaveOptions::default(), |step| at = step)?;
+            let (status, checkpoint_path) = (SessionStatus::Checkpoint, prefix.clone());
+            let log = SessionLog { status, checkpoint_path, ..SessionLog::default() };
+            events.as_ref().map_or(Ok(()), |events| events.add_session_log(log, at))
         })
     }
 }

@@ -30,12 +30,12 @@ fn the_first_error_is_the_reason() {
 #[test]
 fn the_end_of_the_input_is_a_clean_stop() {
     let coordinator = Coordinator::new();
-    coordinator.request_stop_with(out_of_range!("no more"));
-    coordinator.request_stop_with(aborted!("too late to be the reason"));
+    coordinator.request_stop_with(out_of_range!("no more")).unwrap();
+    coordinator.request_stop_with(aborted!("too late to be the reason")).unwrap();
     assert!(coordinator.should_stop());
     coordinator.join().unwrap();
     let coordinator = Coordinator::with_clean(&[Code::Cancelled]);
-    coordinator.request_stop_with(out_of_range!("no more"));
+    coordinator.request_stop_with(out_of_range!("no more")).unwrap();
     assert_eq!(coordinator.join().unwrap_err().code, Code::OutOfRange);
 }
 
@@ -64,6 +64,23 @@ fn laggards_are_named() {
     coordinator.join_with(&JoinOptions { ignore_live_threads: true, ..options }).unwrap();
     drop(release);
     coordinator.join().unwrap();
+}
+
+#[test]
+fn an_error_after_the_join_comes_back() {
+    let coordinator = Coordinator::new();
+    coordinator.request_stop();
+    assert!(!coordinator.joined());
+    coordinator.join().unwrap();
+    assert!(coordinator.joined());
+    assert_eq!(coordinator.request_stop_with(aborted!("late")), Err(aborted!("late")));
+    assert_eq!(coordinator.request_stop_with(out_of_range!("a clean end")), Ok(()));
+    coordinator.clear_stop();
+    assert!(!coordinator.joined());
+    // Threads that are started afterwards are heard again.
+    coordinator.join().unwrap();
+    coordinator.spawn("next", |_| Err(aborted!("heard"))).unwrap();
+    assert_eq!(coordinator.join().unwrap_err(), aborted!("heard"));
 }
 
 #[test]
@@ -186,6 +203,29 @@ fn a_stop_frees_runners_that_wait_for_room() {
 }
 
 #[test]
+fn runners_start_once_in_a_session() {
+    let graph = graph();
+    let queue = Queue::fifo(&graph.root(), &[DType::I32]).capacity(1).name("q").make();
+    QueueRunner::new(&queue, &[queue.enqueue(&[graph.root().constant(7i32)])]).register();
+    let sessions = [0, 1].map(|_| Arc::new(Session::local(&graph)));
+    let coordinator = Coordinator::new();
+    let start = |session: &Arc<Session>| {
+        start_queue_runners(session, &coordinator).unwrap();
+        coordinator.threads()
+    };
+    let one = ["QueueRunnerThread-q-q_enqueue", "QueueRunnerThread-q-close_on_stop"];
+    assert_eq!(start(&sessions[0]), one);
+    assert_eq!(start(&sessions[0]), one);
+    assert_eq!(start(&sessions[1]), one.repeat(2));
+    assert_eq!(start(&sessions[1]), one.repeat(2));
+    coordinator.request_stop();
+    coordinator.join().unwrap();
+    // Those have ended: there may be others in their place.
+    assert_eq!(start(&sessions[0]), one);
+    coordinator.join().unwrap();
+}
+
+#[test]
 fn runners_are_written_as_tensorflow_writes_them() {
     let graph = graph();
     let queue = Queue::fifo(&graph.root(), &[DType::I32]).name("q").make();
@@ -212,7 +252,7 @@ fn a_stop_reaches_other_processes() {
             (coordinator, session)
         })
         .collect();
-    coordinators[1].0.request_stop_with(aborted!("one has had enough"));
+    coordinators[1].0.request_stop_with(aborted!("one has had enough")).unwrap();
     assert!(coordinators.iter().all(|(coordinator, _)| coordinator.wait_for_stop(None)));
     let ends: Vec<_> = coordinators.iter().map(|(coordinator, _)| coordinator.join()).collect();
     assert_eq!(ends, [Ok(()), Err(aborted!("one has had enough")), Ok(())]);

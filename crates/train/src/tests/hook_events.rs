@@ -21,7 +21,7 @@ fn files(folder: &Folder, start: &str) -> Vec<String> {
 }
 
 /// All events of the only event file in a folder but the first, which says its version.
-fn events(folder: &Folder) -> Vec<Event> {
+pub(super) fn events(folder: &Folder) -> Vec<Event> {
     let files = files(folder, "events.out.tfevents.");
     assert_eq!(files.len(), 1, "{files:?}");
     EventReader::open(&FileSystems::local(), &files[0]).unwrap().skip(1).map(|event| event.unwrap()).collect()

@@ -1,5 +1,6 @@
 //! Monitored sessions: hooks around steps, and servers of one cluster that come and go.
 
+use super::log::warnings;
 use super::{Folder, counting, graph};
 use crate::hooks::{
     CheckpointSaver, CheckpointSaverListener, Every, FeedFn, FinalOps, GlobalStepWaiter, LoggingTensor,
@@ -162,6 +163,113 @@ fn not_a_number_ends_training() {
             false => result.unwrap(),
         }
     }
+}
+
+#[test]
+fn any_float_may_be_no_number() {
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64, DType::I32] {
+        let (graph, _, square) = counting();
+        // The logarithm of -1, or 0 if that must be an integer.
+        let loss = if dtype == DType::I32 { square.cast(dtype) } else { (&square - 1.0).log().cast(dtype) };
+        let mut session = MonitoredTrainingSession::new(&graph).hook(NanTensor::new(&loss)).start().unwrap();
+        let found = session.run::<f32>(&square, feeds! {}).map_err(|error| error.message);
+        let wanted = if dtype == DType::I32 { Ok(0.0) } else { Err("NaN loss during training.".to_string()) };
+        assert_eq!(found, wanted, "{dtype:?}");
+    }
+}
+
+#[test]
+fn who_logs_says_when() {
+    let begin = |change: fn(LoggingTensor) -> LoggingTensor, every: Option<Every>| {
+        let (graph, _, square) = counting();
+        let hook = change(LoggingTensor::new([("loss", &square)], every));
+        MonitoredTrainingSession::new(&graph).hook(hook).start().map(drop).map_err(|error| error.message)
+    };
+    let neither = "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided.";
+    assert_eq!(begin(|hook| hook, None), Err(neither.to_string()));
+    assert_eq!(begin(|hook| hook, Some(Every::Steps(0))), Err("invalid every_n_iter=0.".to_string()));
+    assert_eq!(begin(|hook| hook.at_end(), None), Ok(()));
+}
+
+#[test]
+fn lines_may_be_made_by_others() {
+    let (graph, next, square) = counting();
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let sink = lines.clone();
+    let hook = LoggingTensor::new([("loss", &square), ("again", &square)], Every::Steps(1)).at_end();
+    let hook = hook.formatter(|values| {
+        let told = values.iter().map(|(tag, value)| format!("{tag}: {:?}", value.to_scalar::<f32>().unwrap()));
+        told.collect::<Vec<_>>().join("; ")
+    });
+    let hook = hook.sink(move |line| sink.lock().push(line.to_string()));
+    let session = MonitoredTrainingSession::new(&graph).hook(hook).hook(StopAtStep::num_steps(2)).start().unwrap();
+    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    assert_eq!(*lines.lock(), ["loss: 0.0; again: 0.0", "loss: 1.0; again: 1.0", "loss: 4.0; again: 4.0"]);
+}
+
+#[test]
+fn a_step_counter_that_stands_still_is_told() {
+    let (graph, _, square) = counting();
+    let hook = StepCounter::new(Every::Steps(100), None);
+    let mut session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
+    let ((), lines) = warnings(|| (0..9).for_each(|_| session.run(&square, feeds! {}).unwrap()));
+    let wanted = "It seems that global step (tf.train.get_global_step) has not been increased. Current value (could be \
+                  stable): 0 vs previous value: 0. You could increase the global step by passing \
+                  tf.train.get_global_step() to Optimizer.apply_gradients or Optimizer.minimize.";
+    assert_eq!(lines, [wanted; 5]);
+}
+
+/// Counts how often it begins.
+struct Beginning(Arc<Mutex<usize>>);
+
+impl SessionRunHook for Beginning {
+    fn begin(&mut self, _: &Graph) -> Result<()> {
+        *self.0.lock() += 1;
+        Ok(())
+    }
+}
+
+#[test]
+fn some_hooks_are_for_the_chief_only() {
+    for (is_chief, wanted) in [(true, (1, 1)), (false, (1, 0))] {
+        let graph = graph();
+        let (all, chiefs): (Arc<Mutex<usize>>, Arc<Mutex<usize>>) = Default::default();
+        let session = MonitoredTrainingSession::new(&graph).is_chief(is_chief);
+        let session = session.hook(Beginning(all.clone())).chief_only_hook(Beginning(chiefs.clone()));
+        session.start().unwrap().close().unwrap();
+        assert_eq!((*all.lock(), *chiefs.lock()), wanted);
+    }
+}
+
+/// Starts a thread that hears no stop.
+struct Deaf(Option<std::sync::mpsc::Receiver<()>>);
+
+impl SessionRunHook for Deaf {
+    fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
+        let released = self.0.take();
+        context.coordinator().spawn("deaf", move |_| {
+            let _ = released.map(|released| released.recv());
+            Ok(())
+        })
+    }
+}
+
+/// With the two minutes that threads have otherwise, the thread would have to end before the session could.
+#[test]
+fn threads_have_as_long_as_was_said() {
+    let deaf = || {
+        let (release, released) = std::sync::mpsc::channel();
+        let hooks: Vec<Box<dyn SessionRunHook>> = vec![Box::new(Deaf(Some(released)))];
+        (release, hooks)
+    };
+    let (release, hooks) = deaf();
+    let session = MonitoredSession::new(ChiefSessionCreator::new(&counting().0), hooks).unwrap();
+    session.stop_grace(Duration::ZERO).close().unwrap();
+    release.send(()).unwrap();
+    let (release, hooks) = deaf();
+    let session = SingularMonitoredSession::new(ChiefSessionCreator::new(&counting().0), hooks).unwrap();
+    session.stop_grace(Duration::ZERO).close().unwrap();
+    release.send(()).unwrap();
 }
 
 #[test]

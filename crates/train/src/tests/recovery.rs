@@ -3,6 +3,7 @@
 use super::log::warnings;
 use super::{Folder, graph};
 use crate::hooks::Every;
+use crate::monitored::{ChiefSessionCreator, SingularMonitoredSession};
 use crate::session_manager::is_lost;
 use crate::{
     MonitoredSession, MonitoredTrainingSession, create_global_step_in, latest_checkpoint, replica_device_setter,
@@ -15,28 +16,29 @@ use status::{Code, Result, cancelled, invalid};
 use std::time::Duration;
 
 /// One ps and two workers.
-struct Cluster {
+pub(super) struct Cluster {
     tasks: LocalCluster,
-    targets: Vec<String>,
+    pub targets: Vec<String>,
     again: Vec<Server>,
 }
 
 impl Cluster {
-    fn start() -> Cluster {
+    pub fn start() -> Cluster {
         let tasks = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
         Cluster { targets: tasks.targets("worker"), tasks, again: Vec::new() }
     }
 
     /// A task goes, and another one comes in its place, without its state.
-    fn lose(&mut self, job: &str) {
+    pub fn lose(&mut self, job: &str) {
         self.tasks.stop(job, 0);
+        self.again.retain(|server| server.counters().task().job != job);
         let task = Task { job: job.to_string(), index: 0 };
         self.again.push(Server::start(ServerOptions::new(self.tasks.cluster().clone(), task)).unwrap());
     }
 }
 
 /// A graph whose step adds one to its counter, which is on the ps.
-fn counting(worker: usize) -> (Graph, Node) {
+pub(super) fn counting(worker: usize) -> (Graph, Node) {
     let graph = graph();
     let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{worker}")).on(&graph.root());
     let step = create_global_step_in(&scope).unwrap();
@@ -93,6 +95,19 @@ fn a_lost_ps_without_checkpoints_is_an_error() {
     assert!(error.message.contains("A task lost its state at global step 3"), "{error}");
     assert!(error.message.contains("Variables not initialized: global_step"), "{error}");
     assert!(error.message.contains("set checkpoint_dir"), "{error}");
+}
+
+#[test]
+fn a_singular_session_does_not_recover() {
+    let (mut cluster, folder) = (Cluster::start(), Folder::new());
+    let (graph, next) = counting(0);
+    let creator = ChiefSessionCreator::new(&graph).master(&cluster.targets[0]).checkpoint_dir(&folder.0);
+    let mut session = SingularMonitoredSession::new(creator, Vec::new()).unwrap();
+    assert_eq!(run(&mut session, &next, 3).unwrap(), 3);
+    cluster.lose("ps");
+    let error = run(&mut session, &next, 1).unwrap_err();
+    assert!(is_lost(&error), "{error}");
+    assert_eq!(session.last_step(), Some(3));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Kind, Variable};
 use parking_lot::Mutex;
 use session::{COUNTERS, LocalCluster, Session, SessionConfig, feeds};
-use status::Code;
+use status::{Code, Error};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
 
@@ -172,11 +172,28 @@ fn errors_say_what_is_wrong() {
     let path = saver.save(&session, &folder.join("x"), None).unwrap();
     let error = Saver::new(&graph).unwrap().restore(&session, &path).unwrap_err();
     assert_eq!(error.code, Code::NotFound);
-    assert!(error.message.contains("Key y not found in checkpoint"), "{error}");
+    check_explained(&error, "a Variable name or other graph key that is missing", "Key y not found in checkpoint");
+    let other = super::graph();
+    Variable::build(&other.root(), "x").shape([3]).kind(Kind::Reference).make();
+    let error = Saver::new(&other).unwrap().restore(&Session::local(&other), &path).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    let original = "Assign requires shapes of both tensors to match. lhs shape= [3] rhs shape= [2]";
+    check_explained(&error, "a mismatch between the current graph and the graph", original);
     let error = saver.save(&session, &folder.join("checkpoint"), None).unwrap_err();
     assert!(error.message.starts_with("'latest_filename' collides with 'save_path'"), "{error}");
     let error = Saver::build(&super::graph()).make().err().unwrap();
     assert_eq!(error.message, "No variables to save");
+}
+
+/// The sentence in which TensorFlow wraps errors of a restore.
+#[track_caller]
+fn check_explained(error: &Error, cause: &str, original: &str) {
+    let wanted = format!(
+        "Restoring from checkpoint failed. This is most likely due to {cause} from the checkpoint. Please ensure that \
+         you have not altered the graph expected based on the checkpoint. Original error:\n\n"
+    );
+    let rest = error.message.strip_prefix(&wanted).unwrap_or_else(|| panic!("{error}"));
+    assert!(rest.contains(original), "{error}");
 }
 
 #[test]
