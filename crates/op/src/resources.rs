@@ -57,7 +57,7 @@ impl Resources {
     /// is made.
     pub fn keep_variables(&self, keeper: Arc<dyn Keeper>) -> Result<()> {
         for (key, value) in keeper.orphans() {
-            if !key.reference {
+            if !key.reference && can_be_found(&key.container) {
                 let variable = Arc::new(Variable::new(&key.name, value.dtype()));
                 self.create(&key.container, &key.name, variable.clone())?;
                 variable.keep(key, &keeper);
@@ -72,7 +72,7 @@ impl Resources {
     pub fn adopt(&self, reference: bool, container: &str, name: &str, variable: &Arc<Variable>) {
         let (Some(keeper), false) = (self.keeper.get(), variable.is_kept()) else { return };
         let container = self.container(container);
-        if [COUNTERS, ANONYMOUS].contains(&container) {
+        if !can_be_found(container) {
             return;
         }
         let found = self.found.read(); // nobody takes it away before the keeper knows it
@@ -240,6 +240,11 @@ impl Resources {
     pub fn unique_name(&self, node: &str) -> String {
         format!("_{}_{node}", self.unique.fetch_add(1, Ordering::Relaxed))
     }
+}
+
+/// Whether variables of a container that were kept mean something to those who look for them later.
+fn can_be_found(container: &str) -> bool {
+    ![COUNTERS, ANONYMOUS].contains(&container)
 }
 
 /// A resource is no longer to be found.

@@ -22,7 +22,7 @@ pub(crate) struct Last<'a> {
 /// Where the variables of a session that was made again come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Origin {
-    /// They were still there.
+    /// They were still there, or others have restored them.
     Servers,
     /// They were lost, and read from a checkpoint.
     Checkpoint,
@@ -40,16 +40,17 @@ impl SessionManager {
         last: Last<'_>,
     ) -> Result<(Session, Origin)> {
         let session = Session::with_config(master, self.graph(), config.clone())?;
-        let lost = match self.why_not(&session)? {
-            Some(missing) => lost_state(last, &missing, recovery.checkpoint_dir),
+        let (lost, origin) = match self.why_not(&session)? {
+            Some(missing) => (lost_state(last, &missing, recovery.checkpoint_dir), Origin::Checkpoint),
             None => match last.went_back(&session)? {
-                Some(found) => last.set_back(found),
+                Some(found) if recovery.keep_newer => (last.set_back(found), Origin::Servers),
+                Some(found) => (last.set_back(found), Origin::Checkpoint),
                 None => return Ok((session, Origin::Servers)),
             },
         };
         drop(session);
         match recovery.find()? {
-            Some(_) => Ok((self.prepare_session(master, config, recovery, init)?, Origin::Checkpoint)),
+            Some(_) => Ok((self.prepare_session(master, config, recovery, init)?, origin)),
             None => Err(lost),
         }
     }

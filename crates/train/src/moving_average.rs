@@ -6,7 +6,7 @@ use layers::collection::{
 };
 use layers::{Formula, Initializer, Variable, VariableBuilder};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The name of averages, below that of what they follow.
 const NAME: &str = "ExponentialMovingAverage";
@@ -99,7 +99,7 @@ impl ExponentialMovingAverage {
             true => [trainable_variables(graph), collected(graph, MOVING_AVERAGE_VARIABLES)].concat(),
             false => averaged.to_vec(),
         };
-        let own: Vec<String> = averaged.iter().map(Variable::name).collect();
+        let own: BTreeSet<String> = averaged.iter().map(Variable::name).collect();
         let mut found: BTreeMap<String, Variable> =
             averaged.into_iter().map(|variable| (self.average_name(&variable), variable)).collect();
         for variable in global_variables(graph).into_iter().filter(|variable| !own.contains(&variable.name())) {

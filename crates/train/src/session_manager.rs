@@ -86,7 +86,7 @@ impl SessionManager {
     }
 
     /// The graph whose sessions it makes.
-    pub fn graph(&self) -> &Graph {
+    pub(crate) fn graph(&self) -> &Graph {
         &self.graph
     }
 

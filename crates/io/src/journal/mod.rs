@@ -189,6 +189,7 @@ impl Journal {
     /// Begins a new segment and gives its number. When every value was renewed, `drop_before` that number.
     pub fn rotate(&self) -> Result<u64> {
         self.sync()?; // so that little is left to wait for while nobody can write
+        let mut unsynced = self.syncing.lock();
         let mut state = self.state.lock();
         if let Some(broken) = &state.broken {
             return Err(broken.clone());
@@ -196,6 +197,7 @@ impl Journal {
         // A segment that is not the last must not break off, also after a power cut.
         let synced =
             state.file.sync_data().map_err(|error| failed(&segment::path(&self.folder, state.segment), &error));
+        *unsynced = synced.is_err();
         match synced.and_then(|()| State::begin(&self.folder, state.segment + 1)) {
             Ok(begun) => *state = begun,
             // There may be a segment that follows, so this one must not grow.

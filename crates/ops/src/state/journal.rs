@@ -24,7 +24,8 @@ pub struct JournalKeeper {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Who holds several locks took the one of `orphans` first, then that of a variable's value, then that of `variables`.
+/// Who holds several locks took the one of `orphans` first, then that of a variable's value, then that of `variables`. The
+/// device calls with its own lock held when variables come and go: nothing here asks it for anything.
 struct Shared {
     journal: Journal,
     /// Values that wait for their variable.

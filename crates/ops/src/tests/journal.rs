@@ -282,3 +282,15 @@ fn rows_that_are_all_rows_are_a_value() {
     let found = variable(&device(&folder.0), "a").read().unwrap();
     assert_eq!(found.values::<i64>().unwrap(), [7; 3 * ROWS]);
 }
+
+#[test]
+fn a_device_that_counts_takes_no_counters_from_a_journal() {
+    let folder = Folder::new("counters");
+    let key = VariableKey { reference: false, container: COUNTERS.to_string(), name: "steps".to_string() };
+    let keeper = Arc::new(JournalKeeper::open(&folder.0).unwrap());
+    keeper.adopt(&key, &Arc::new(Variable::counter("steps")));
+    drop(keeper);
+    let resources = Resources::new("localhost");
+    resources.create(COUNTERS, "steps", Arc::new(Variable::counter("steps"))).unwrap();
+    resources.keep_variables(Arc::new(JournalKeeper::open(&folder.0).unwrap())).unwrap();
+}

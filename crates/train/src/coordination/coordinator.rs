@@ -31,6 +31,15 @@ struct State {
     groups: Vec<(String, Weak<()>)>,
 }
 
+impl State {
+    /// The first reason is the one that counts.
+    fn stop(&mut self, error: Option<Error>) {
+        if !self.stop {
+            (self.stop, self.error) = (true, error);
+        }
+    }
+}
+
 /// How threads are waited for.
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
@@ -68,27 +77,20 @@ impl Coordinator {
 
     /// Asks all threads to stop.
     pub fn request_stop(&self) {
-        self.stop(None);
+        self.0.state.lock().stop(None);
+        self.0.changed.notify_all();
     }
 
     /// Asks all threads to stop because of an error, which `join` returns if it is the first and not a clean one. If
     /// all were joined already, nobody would hear of it: then the error comes back.
     pub fn request_stop_with(&self, error: Error) -> Result<()> {
-        let error = Some(error).filter(|error| !self.0.clean.contains(&error.code));
-        if self.joined() {
-            return error.map_or(Ok(()), Err);
-        }
-        self.stop(error);
-        Ok(())
-    }
-
-    fn stop(&self, error: Option<Error>) {
         let mut state = self.0.state.lock();
-        if !state.stop {
-            state.stop = true;
-            state.error = error;
+        match Some(error).filter(|error| !self.0.clean.contains(&error.code)) {
+            Some(error) if state.joined => return Err(error),
+            error => state.stop(error),
         }
         self.0.changed.notify_all();
+        Ok(())
     }
 
     /// Whether a stop was asked for.
@@ -167,7 +169,7 @@ impl Coordinator {
         (state.stop, state.error, state.joined) = (false, None, false);
     }
 
-    /// Whether all threads were waited for since the last was started.
+    /// Whether `join` has ended since the last thread was started.
     pub fn joined(&self) -> bool {
         self.0.state.lock().joined
     }

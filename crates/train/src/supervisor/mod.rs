@@ -70,7 +70,9 @@ impl Supervisor {
         max_wait: Option<Duration>,
         work: impl FnOnce(&Arc<Session>) -> Result<()>,
     ) -> Result<()> {
-        let session = self.prepare_or_wait_for_session(master, config, max_wait)?;
+        let session = self.prepare_or_wait_for_session(master, config, max_wait).inspect_err(|_| {
+            let _ = self.stop(); // some threads may run already; why is told
+        })?;
         // What fails after a stop that `work` itself made is told at once.
         let late = work(&session).or_else(|error| self.coordinator.request_stop_with(error));
         let stopped = self.stop();
@@ -92,7 +94,7 @@ impl Supervisor {
             self.write_graph()?;
         }
         if let (Some(step), false) = (&self.step, master.is_empty()) {
-            self.seen.watch(&session, step, &self.coordinator)?;
+            self.seen.watch(master, &session, step, &self.coordinator)?;
         }
         if self.standard_services {
             if self.is_chief {
@@ -112,7 +114,11 @@ impl Supervisor {
             true => self.prepare(target, last)?,
             false => (self.wait(target, max_wait, last)?, Origin::Servers),
         };
-        let found = self.step.as_ref().map(|step| read_step(&session, step)).transpose()?;
+        let found = match self.step.as_ref().map(|step| read_step(&session, step)).transpose() {
+            // A session may be ready for its user without it.
+            Err(error) if matches!(error.code, Code::FailedPrecondition | Code::NotFound) => None,
+            found => found?,
+        };
         if let (Some(before), Some(found)) = (before, found) {
             warn_if_lost(before, found, origin);
         }
@@ -211,8 +217,11 @@ impl Supervisor {
 /// Says what was lost between two sessions, which stood at these steps.
 fn warn_if_lost(before: Option<i64>, found: i64, origin: Origin) {
     match (before.filter(|&before| found < before), origin) {
-        (Some(before), _) => {
+        (Some(before), Origin::Checkpoint) => {
             tracing::warn!("The global step went back from {before} to {found}: restored from a checkpoint");
+        }
+        (Some(before), Origin::Servers) => {
+            tracing::warn!("The global step went back from {before} to {found}: a chief has restored it or begun anew");
         }
         (None, Origin::Checkpoint) => {
             tracing::warn!("A task lost its state: restored from a checkpoint at global step {found}");

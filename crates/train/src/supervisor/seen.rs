@@ -12,6 +12,8 @@ use tensor::Tensor;
 
 /// How often the step counter is looked at, and how long that may take.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the last look may take: it is the one that counts.
+const LAST: Duration = Duration::from_secs(5);
 
 /// What a supervisor saw of the sessions it made: on which servers, and where the step counter was. A shared handle.
 #[derive(Clone, Default)]
@@ -29,8 +31,8 @@ impl Seen {
         *self.0.lock() = Some((master.to_string(), step));
     }
 
-    fn note(&self, step: i64) {
-        if let Some((_, seen)) = &mut *self.0.lock() {
+    fn note(&self, master: &str, step: i64) {
+        if let Some((_, seen)) = self.0.lock().as_mut().filter(|(known, _)| known == master) {
             *seen = Some(step);
         }
     }
@@ -38,15 +40,22 @@ impl Seen {
     /// Looks at the step counter every so often until `coordinator` stops, and once more then; or until nobody has the
     /// session any more. Steps of the user pass by the supervisor; without this it would not know how far a model was
     /// that was lost.
-    pub fn watch(&self, session: &Arc<Session>, counter: &Output, coordinator: &Coordinator) -> Result<()> {
-        let (seen, session, counter) = (self.clone(), Arc::downgrade(session), counter.clone());
+    pub fn watch(
+        &self,
+        master: &str,
+        session: &Arc<Session>,
+        counter: &Output,
+        coordinator: &Coordinator,
+    ) -> Result<()> {
+        let (seen, master) = (self.clone(), master.to_string());
+        let (session, counter) = (Arc::downgrade(session), counter.clone());
         coordinator.spawn("supervisor-step", move |coordinator| {
             loop {
                 let is_last = coordinator.wait_for_stop(Some(LOOK));
                 let Some(session) = session.upgrade() else { return Ok(()) };
                 // A task that is gone is the error of whoever runs steps.
-                if let Ok(step) = look(&session, &counter) {
-                    seen.note(step);
+                if let Ok(step) = look(&session, &counter, if is_last { LAST } else { LOOK }) {
+                    seen.note(&master, step);
                 }
                 if is_last {
                     return Ok(());
@@ -56,7 +65,7 @@ impl Seen {
     }
 }
 
-fn look(session: &Session, counter: &Output) -> Result<i64> {
-    let options = RunOptions { timeout: Some(LOOK), ..RunOptions::default() };
+fn look(session: &Session, counter: &Output, limit: Duration) -> Result<i64> {
+    let options = RunOptions { timeout: Some(limit), ..RunOptions::default() };
     step_number(&session.run_with::<Tensor>(counter, Feeds::new(), options)?.0)
 }

@@ -77,6 +77,11 @@ fn an_error_after_the_join_comes_back() {
     assert_eq!(coordinator.request_stop_with(out_of_range!("a clean end")), Ok(()));
     coordinator.clear_stop();
     assert!(!coordinator.joined());
+    coordinator.join().unwrap();
+    // A clean end is one after the join too.
+    assert_eq!(coordinator.request_stop_with(out_of_range!("a clean end")), Ok(()));
+    assert!(coordinator.should_stop());
+    coordinator.clear_stop();
     // Threads that are started afterwards are heard again.
     coordinator.join().unwrap();
     coordinator.spawn("next", |_| Err(aborted!("heard"))).unwrap();

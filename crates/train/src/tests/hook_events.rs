@@ -27,6 +27,13 @@ pub(super) fn events(folder: &Folder) -> Vec<Event> {
     EventReader::open(&FileSystems::local(), &files[0]).unwrap().skip(1).map(|event| event.unwrap()).collect()
 }
 
+/// How many events a file has that is still being written.
+pub(super) fn complete(folder: &Folder) -> usize {
+    let read = |file: &String| EventReader::open(&FileSystems::local(), file).ok();
+    let events = files(folder, "events.out.tfevents.").first().and_then(read);
+    events.into_iter().flatten().skip(1).map_while(|event| event.ok()).count()
+}
+
 /// What steps told about themselves: the tag, the event's step and the message.
 fn run_metadata(folder: &Folder) -> Vec<(String, i64, Bytes)> {
     let read = |event: Event| match event.what {

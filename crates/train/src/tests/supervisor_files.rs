@@ -1,6 +1,6 @@
 //! What a supervisor leaves in its folder: the graph, events, checkpoints.
 
-use super::hook_events::events;
+use super::hook_events::{complete, events};
 use super::{Folder, counting, graph, nodes};
 use crate::supervisor::SupervisorBuilder;
 use crate::{MonitoredTrainingSession, Saver, Supervisor, create_global_step, latest_checkpoint};
@@ -37,7 +37,8 @@ fn line(event: &Event) -> String {
 fn written(folder: &Folder, supervisor: &Supervisor, count: usize) -> Vec<Event> {
     let work = |_: &std::sync::Arc<Session>| {
         let file = supervisor.summary_writer().unwrap();
-        while events(folder).len() < count && !supervisor.should_stop() {
+        while complete(folder) < count && !supervisor.should_stop() {
+            std::thread::yield_now();
             file.flush()?;
         }
         Ok(())
