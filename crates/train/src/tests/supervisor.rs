@@ -1,6 +1,7 @@
 //! The supervisor: a chief with its threads, others that wait, and what they are told.
 
 use super::{Folder, graph, nodes};
+use crate::coordination::{QUEUE_RUNNERS, QueueRunnerDef, to_record};
 use crate::hooks::StopAtStep;
 use crate::monitored::MonitoredSession;
 use crate::{MonitoredTrainingSession, QueueRunner, Supervisor, create_global_step, create_global_step_in};
@@ -67,6 +68,26 @@ fn an_error_of_a_thread_is_the_sessions() {
         Ok(())
     });
     assert_eq!(result.unwrap_err().message, "as this test wants");
+}
+
+#[test]
+fn threads_end_with_a_session_that_was_not_made() {
+    let (folder, (graph, _)) = (Folder::new(), counting());
+    let runner = QueueRunnerDef { queue: "queue".to_string(), close_op: "gone".to_string(), ..Default::default() };
+    graph.add_to_collection(QUEUE_RUNNERS, to_record(runner));
+    // The threads of a chief with a folder are started before those of queues.
+    let supervisor = Supervisor::build(&graph).logdir(&folder.0).make().unwrap();
+    let error = supervisor.managed_session("", |_| Ok(())).unwrap_err();
+    assert_eq!(error.message, "The queue runner of queue names gone, which is not in the graph");
+    assert!(supervisor.coordinator().joined());
+}
+
+#[test]
+fn a_session_may_be_ready_before_its_counter() {
+    let graph = graph();
+    let late = Variable::build(&graph.root(), "late").dtype(DType::I64).collections(&[]).make();
+    let supervisor = Supervisor::build(&graph).global_step(late.value()).standard_services(false).make().unwrap();
+    supervisor.managed_session("", |session| session.execute(late.initializer(), feeds! {})).unwrap();
 }
 
 #[test]
