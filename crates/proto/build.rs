@@ -10,14 +10,14 @@ const FOLDER: &str = "proto";
 fn main() -> Result<(), Box<dyn error::Error>> {
     println!("cargo:rerun-if-changed={FOLDER}");
     let mut config = tonic_prost_build::Config::new();
-    // An `Any` names its message the way TensorFlow does.
+    // TensorFlow writes the type URL of an `Any` with this domain.
     config.enable_type_names().type_name_domain(["."], "type.googleapis.com");
-    // Most attributes are a type or a number: they need no room for a tensor or eight lists.
+    // Most attributes are a type or a number. Boxing the large variants keeps the enum small.
     for kind in ["tensor", "list", "func"] {
         config.boxed(format!(".tensorflow.AttrValue.value.{kind}"));
     }
     let mut definitions = protox::compile(definitions()?, [FOLDER])?;
-    // For the text format, which needs the names of fields.
+    // The text format needs the names of fields, but not the comments and positions of the source.
     definitions.file.iter_mut().for_each(|file| file.source_code_info = None);
     let path = PathBuf::from(env::var("OUT_DIR")?).join("descriptors.bin");
     fs::write(path, definitions.encode_to_vec())?;

@@ -19,13 +19,13 @@ fn definition(message: &str) -> Result<MessageDescriptor> {
 
 pub(crate) fn parse(message: &str, text: &str) -> Result<Bytes> {
     let parsed = DynamicMessage::parse_text_format(definition(message)?, text);
-    let parsed = parsed.map_err(|error| invalid!("Text is no {message}: {error}"))?;
+    let parsed = parsed.map_err(|error| invalid!("Cannot parse text as {message}: {error}"))?;
     Ok(parsed.encode_to_vec().into())
 }
 
 pub(crate) fn print(message: &str, bytes: &[u8]) -> Result<String> {
     let decoded = DynamicMessage::decode(definition(message)?, bytes);
-    let decoded = decoded.map_err(|error| invalid!("Bytes are no {message}: {error}"))?;
+    let decoded = decoded.map_err(|error| invalid!("Cannot parse bytes as {message}: {error}"))?;
     let mut text = decoded.to_text_format_with_options(&FormatOptions::new().pretty(true));
     text.push('\n');
     Ok(text)

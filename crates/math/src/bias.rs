@@ -6,7 +6,8 @@ use crate::elementwise::cost::SIMPLE;
 use crate::function::Number;
 use crate::parallel::split_rows_mut;
 
-/// Few channels are repeated until they are so many, so that a loop over them is worth its start.
+/// Few channels are repeated to at least this length, so that the vector loop over them is long enough to amortise
+/// its start.
 const WIDE: usize = 256;
 
 /// `dst = src + bias`; a channel is `inner` elements long, and channels come in turn.
@@ -32,7 +33,7 @@ pub fn add_in_place<T: Number>(pool: &Pool, inner: usize, bias: &[T], values: &m
 enum Pattern<'a, T> {
     /// These, in turn.
     Cycle(&'a [T]),
-    /// To each so many elements the same, from this channel on.
+    /// Runs of this length get the same value each, starting at this channel.
     Runs(usize, &'a [T]),
 }
 

@@ -21,7 +21,7 @@ pub fn isotonic<T: Real>(pool: &Pool, width: usize, values: &mut [T], blocks: &m
     if width == 0 || values.is_empty() {
         return;
     }
-    assert_eq!(values.len() % width, 0, "isotonic: {} values are no rows of {width}", values.len());
+    assert_eq!(values.len() % width, 0, "isotonic: {} values cannot be split into rows of {width}", values.len());
     let rows = values.len() / width;
     let (values, blocks) = (Shared::new(values), Shared::new(blocks));
     split(pool, rows, COST * width as f32, 1, |rows| {

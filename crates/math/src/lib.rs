@@ -1,4 +1,20 @@
-//! I see slices and sizes; all SIMD is mine.
+//! Numeric kernels on slices, and the only crate with SIMD code.
+//!
+//! The crate knows slices and sizes: no tensors, no graphs. Each kernel has a portable version; where AVX2 or AVX-512
+//! is detected at run time a vectorised version is used instead (`cpu.rs`), and tests compare the two. Loops are
+//! split over a [`Pool`] of threads, and the way they are split depends on sizes only, so results do not depend on
+//! the thread count.
+//!
+//! ```
+//! use flowgrid_math::Pool;
+//! use flowgrid_math::gemm::{Matrix, matmul};
+//!
+//! let pool = Pool::new(2);
+//! let (lhs, rhs) = ([1.0f32, 2.0, 3.0, 4.0], [1.0f32, 0.0, 0.0, 1.0]);
+//! let mut product = [0.0f32; 4];
+//! matmul(&pool, Matrix::new(&lhs, 2, 2), Matrix::new(&rhs, 2, 2), &mut product);
+//! assert_eq!(product, lhs);
+//! ```
 
 pub mod batch_norm;
 pub mod bias;

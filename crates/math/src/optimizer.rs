@@ -161,7 +161,7 @@ pub fn sparse<T: Stored, const K: usize>(
 }
 
 /// # Safety
-/// Nobody else may use this range of the slots.
+/// No other thread may access this range of the slots.
 unsafe fn change<T: Stored, const K: usize>(
     slots: &[Shared<'_, T>; K],
     range: Range<usize>,

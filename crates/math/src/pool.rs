@@ -1,8 +1,8 @@
 //! The threads over which kernels split their loops.
 //!
-//! A general work-stealing pool makes the caller wait until a helper has woken up and looked at its share, even when the
-//! caller has finished the loop meanwhile; for loops of a hundred microseconds that wait is most of the time. Here a
-//! helper joins a loop if it comes in time, and nobody waits for one that does not.
+//! A general work-stealing pool makes the caller wait until a helper thread has woken up and checked its share, even when
+//! the caller has finished the loop meanwhile; for loops of a hundred microseconds that wait is most of the time. Here a
+//! helper thread joins a loop only if it wakes up in time, and the caller does not wait for one that does not.
 
 use std::any::Any;
 use std::hint::spin_loop;
@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 
-/// How often an idle helper looks for the next loop before it sleeps, and how long it pauses between looks: some 40
-/// microseconds in all. Ops of one step follow each other faster than that, and waking a thread that sleeps costs small
-/// products half of their speed; longer, and a task that waits for tensors of others would take the processor from them.
-/// To give way instead of pausing would hand the rest of a time slice to whatever else the machine does.
+/// The number of times an idle helper thread checks for the next loop before it sleeps, and the pause instructions between
+/// two checks: about 40 microseconds in total. Ops of one step follow each other faster than that, and waking a sleeping
+/// thread costs small matrix products half of their speed. A longer spin would take the processor from other tasks while
+/// this one waits for tensors. It pauses instead of yielding, because a yield gives up the rest of the time slice.
 const LOOKS: usize = 16;
 const PAUSES: usize = 128;
 
-/// How often a caller looks for the end of the last chunk before it sleeps.
-const PATIENCE: usize = 2000;
+/// The number of times a caller checks for the end of the last chunk before it sleeps.
+const SPINS_BEFORE_PARK: usize = 2000;
 
 /// Helper threads beside the calling one.
 ///
@@ -183,7 +183,7 @@ unsafe impl Sync for Work {}
 impl Work {
     fn new(chunks: usize, body: &(dyn Fn(usize) + Sync)) -> Work {
         let body: *const (dyn Fn(usize) + Sync) = body;
-        // SAFETY: only the lifetime changes; `run` does not return before `close`, after which nobody follows the pointer.
+        // SAFETY: only the lifetime changes; `run` does not return before `close`, after which no thread dereferences the pointer.
         let body = unsafe {
             std::mem::transmute::<*const (dyn Fn(usize) + Sync), *const (dyn Fn(usize) + Sync + 'static)>(body)
         };
@@ -241,13 +241,13 @@ impl Work {
         }
     }
 
-    /// Lets nobody in any more and waits for those inside.
+    /// Admits no further threads and waits for those inside to leave.
     fn close(&self) {
         let mut inside = self.inside.fetch_or(CLOSED, Ordering::AcqRel);
         let mut looks = 0;
         while inside & !CLOSED != 0 {
             looks += 1;
-            if looks < PATIENCE {
+            if looks < SPINS_BEFORE_PARK {
                 spin_loop()
             } else {
                 thread::park()

@@ -1,4 +1,4 @@
-//! Rows combined into other rows: I see where each goes, and keep the order of those that meet.
+//! Combines rows into rows selected by index, in input order where several go to the same row.
 
 use std::sync::Mutex;
 

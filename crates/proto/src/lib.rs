@@ -1,12 +1,20 @@
-//! I am generated messages; no hand wrote me.
+//! Protocol buffer messages and gRPC services of TensorFlow, generated at build time from the definitions in `proto/`.
 //!
-//! The definitions in `proto/` carry TensorFlow's names, numbers and types, and so speak its wire and its file
-//! formats. The feature `services` adds traits, servers and clients of the master and the worker service.
+//! The definitions carry TensorFlow's names, field numbers and types, so the messages are compatible with its wire and
+//! its files. The crate contains no logic: each crate above converts messages to types of its own in a file named
+//! `wire.rs`. The feature `services` adds the traits, servers and clients of the master and worker services.
+//!
+//! ```
+//! use flowgrid_proto::tensorflow::TensorShapeProto;
+//!
+//! let unknown_rank = TensorShapeProto { unknown_rank: true, ..Default::default() };
+//! assert!(unknown_rank.dim.is_empty());
+//! ```
 #![forbid(unsafe_code)]
 
 /// Well-known types of protocol buffers themselves.
 pub mod google {
-    /// A message of any type.
+    /// `Any`, a message of any type.
     #[allow(missing_docs, clippy::all)]
     pub mod protobuf {
         include!(concat!(env!("OUT_DIR"), "/google.protobuf.rs"));
@@ -18,15 +26,15 @@ pub mod google {
 pub mod tensorflow {
     include!(concat!(env!("OUT_DIR"), "/tensorflow.rs"));
 
-    /// Where an error comes from.
+    /// Packages of TensorFlow's platform layer.
     pub mod core {
-        /// Where an error comes from.
+        /// The origin of an error: user code or the platform.
         pub mod platform {
             include!(concat!(env!("OUT_DIR"), "/tensorflow.core.platform.rs"));
         }
     }
 
-    /// What travels in the details of a gRPC error.
+    /// Payloads in the details of a gRPC error.
     pub mod distributed_runtime {
         include!(concat!(env!("OUT_DIR"), "/tensorflow.distributed_runtime.rs"));
     }
@@ -37,7 +45,7 @@ pub mod tensorflow {
     }
 }
 
-/// All definitions as a FileDescriptorSet message: names, numbers and types of fields, for the text format.
+/// All definitions as an encoded `FileDescriptorSet`, from which the text format takes the names of fields.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
 #[cfg(test)]

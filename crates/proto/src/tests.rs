@@ -1,4 +1,4 @@
-//! Bytes written by real TensorFlow, and by us, survive decoding and encoding.
+//! Messages written by real TensorFlow and by this crate survive decoding and encoding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use prost::{DecodeError, Message, Name};
 
 use crate::tensorflow::*;
 
-/// What a message is after decoding and encoding.
+/// The bytes of a message after decoding and encoding.
 type Survivor = fn(&[u8]) -> Result<Vec<u8>, DecodeError>;
 
 fn survivor<M: Message + Name + Default>() -> (String, Survivor) {
@@ -91,7 +91,7 @@ fn records() -> Vec<(String, Vec<u8>)> {
     records
 }
 
-/// Takes a length and as many bytes off the front.
+/// Removes a length prefix and the bytes it announces from the front.
 fn part(rest: &mut &[u8]) -> Vec<u8> {
     let (length, tail) = rest.split_first_chunk().unwrap();
     let (part, tail) = tail.split_at(u32::from_le_bytes(*length) as usize);

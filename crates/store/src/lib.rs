@@ -1,6 +1,16 @@
-//! I am files over a network: object stores and HDFS, by scheme. Who calls me sees blocking functions.
+//! File systems over a network: object stores and HDFS, selected by URL scheme.
 //!
-//! Each scheme is behind a cargo feature: `s3`, `gs`, `az`, `hdfs`. What they need to know comes as [`StoreOptions`].
+//! Each scheme is a cargo feature: `s3`, `gs`, `az`, `hdfs`. The crate implements the file-system trait of `io`.
+//! Requests run on threads of its own, and callers see blocking functions. It does not read the environment:
+//! addresses, credentials and limits are passed as [`StoreOptions`].
+//!
+//! ```
+//! use flowgrid_store::{StoreOptions, file_systems};
+//!
+//! let options = StoreOptions::new().with("AWS_ENDPOINT_URL", "http://127.0.0.1:9000");
+//! let systems = file_systems(&options);
+//! # drop(systems);
+//! ```
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "hdfs")]
@@ -15,7 +25,8 @@ pub use options::StoreOptions;
 
 use io::FileSystems;
 
-/// The local disk, a new `ram://`, and all stores this build has. Nothing is connected before a file is asked for.
+/// The local disk, a new `ram://`, and all stores of this build. A connection is opened by the first access to a
+/// file.
 pub fn file_systems(options: &StoreOptions) -> FileSystems {
     add_stores(FileSystems::local(), options)
 }

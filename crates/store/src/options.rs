@@ -1,12 +1,12 @@
-//! What stores need to know: addresses, credentials, limits. Secrets are never shown.
+//! Settings of stores: addresses, credentials, limits. Secrets are never printed.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Settings of stores under the names they have in the environment, and limits of requests.
+/// Settings of stores under their environment variable names, and limits of requests.
 ///
-/// Its `Debug` form names the settings and hides what they say.
+/// Its `Debug` form prints the names of the settings and hides the values.
 #[derive(Clone)]
 pub struct StoreOptions {
     settings: BTreeMap<String, String>,
@@ -14,17 +14,17 @@ pub struct StoreOptions {
     pub connect_timeout: Duration,
     /// How long one request may take, its answer included.
     pub request_timeout: Duration,
-    /// How often a request that failed for no fault of its own is sent again.
+    /// The number of retries after a transient failure.
     pub retries: usize,
-    /// For how long it is sent again.
+    /// The time limit for all retries of a request.
     pub retry_timeout: Duration,
 }
 
-/// How names of variables begin that are meant for stores.
+/// Prefixes of environment variables for stores.
 const FAMILIES: [&str; 5] = ["AWS_", "S3_", "GOOGLE_", "AZURE_", "HADOOP_"];
-/// Other variables that are.
+/// Further environment variables for stores.
 const SINGLES: [&str; 4] = ["STORAGE_EMULATOR_HOST", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
-/// What is in the name of a setting whose value nobody should see.
+/// Parts of the names of settings whose values must not be printed.
 const SECRET: [&str; 6] = ["KEY", "SECRET", "TOKEN", "SAS", "PASSWORD", "CREDENTIAL"];
 
 impl Default for StoreOptions {
@@ -40,12 +40,12 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// No settings; the limits that are the rule.
+    /// No settings, and the default limits.
     pub fn new() -> StoreOptions {
         StoreOptions::default()
     }
 
-    /// The settings among these variables of an environment; others are left out.
+    /// The settings among these environment variables; others are ignored.
     pub fn from_variables(variables: impl IntoIterator<Item = (String, String)>) -> StoreOptions {
         let meant = |name: &str| FAMILIES.iter().any(|family| name.starts_with(family)) || SINGLES.contains(&name);
         let known = |(name, value): (String, String)| {
@@ -61,26 +61,26 @@ impl StoreOptions {
         self
     }
 
-    /// The same without retries beyond so many, and so long.
+    /// The same with at most `retries` retries within `limit`.
     pub fn with_retries(mut self, retries: usize, limit: Duration) -> StoreOptions {
         (self.retries, self.retry_timeout) = (retries, limit);
         self
     }
 
-    /// What a setting says.
-    #[allow(dead_code)] // a build without stores asks nothing
+    /// The value of a setting.
+    #[allow(dead_code)] // unused in a build without stores
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.settings.get(name).map(String::as_str)
     }
 
-    /// All settings whose names begin so.
+    /// All settings whose names begin with `begin`.
     #[allow(dead_code)]
     pub(crate) fn family<'a>(&'a self, begin: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let all = self.settings.iter().filter(move |(name, _)| name.starts_with(begin));
         all.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// What must not be in a message.
+    /// Values that must not appear in messages.
     #[allow(dead_code)]
     pub(crate) fn secrets(&self) -> Vec<String> {
         let secret = |name: &str| SECRET.iter().any(|part| name.contains(part)) && !name.ends_with("_FILE");

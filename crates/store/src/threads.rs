@@ -1,31 +1,31 @@
-//! The threads on which requests run, and the wait for their answers.
+//! The threads that run requests, and waiting for their results.
 
 use parking_lot::Mutex;
 use status::{Result, internal};
 use std::sync::mpsc::{Receiver, sync_channel};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads that wait for the network; they start with the first request and end with this value.
+/// Threads that wait for the network. They start with the first request and stop when this value is dropped.
 #[derive(Default)]
 pub(crate) struct Threads {
     runtime: Mutex<Option<Runtime>>,
 }
 
-/// Requests spend their time waiting; two threads also check and decrypt what two processors' worth of ops can read.
+/// Requests mostly wait; two threads also suffice to verify and decrypt what the ops of two processors can read.
 const THREADS: usize = 2;
 
 impl Threads {
-    /// Does this on one of the threads and waits for it. The caller may itself be a thread of some runtime, so it
-    /// waits as any thread does.
+    /// Runs `work` on one of the threads and blocks until it is done. The caller may itself be a thread of another
+    /// runtime, so it waits on a channel.
     pub fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
         answer(&self.begin(work)?)
     }
 
-    /// Does this on one of the threads; `answer` waits for it.
+    /// Runs `work` on one of the threads; `answer` waits for it.
     pub fn begin<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<Receiver<T>> {
         let (sender, receiver) = sync_channel(1);
         self.handle()?.spawn(async move {
-            // Whoever gave up waiting has no use for the answer.
+            // Fails only if the caller gave up waiting.
             let _ = sender.send(work.await);
         });
         Ok(receiver)
@@ -43,11 +43,11 @@ impl Threads {
             *runtime = Some(made);
         }
         let started = runtime.as_ref().map(|runtime| runtime.handle().clone());
-        started.ok_or_else(|| internal!("The threads of a store are gone"))
+        started.ok_or_else(|| internal!("The threads of this store have stopped"))
     }
 }
 
-/// The answer of work that was begun.
+/// Waits for the result of work that was begun.
 pub(crate) fn answer<T>(receiver: &Receiver<T>) -> Result<T> {
     receiver.recv().map_err(|_| internal!("A request to a store ended without an answer"))
 }
@@ -55,7 +55,7 @@ pub(crate) fn answer<T>(receiver: &Receiver<T>) -> Result<T> {
 impl Drop for Threads {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.get_mut().take() else { return };
-        // A runtime must not be dropped on a thread of another; a thread of its own may always wait.
+        // A runtime must not be dropped on a thread of another runtime; a new thread may always block.
         let _ = std::thread::spawn(move || drop(runtime)).join();
     }
 }

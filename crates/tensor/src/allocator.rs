@@ -1,29 +1,31 @@
-//! Memory that comes and goes in every step, beside that of tensors: what is read of a message before it is a tensor, and
-//! what a kernel notes down for itself.
+//! A global allocator that recycles medium-sized blocks: message buffers before they become tensors, and temporary
+//! storage of kernels. The memory of tensors themselves is recycled in `buffer.rs`.
 //!
-//! An allocator hands the block that came back last to nobody before it has gone through all that it has of this size, for
-//! each thread: some hundred kilobytes in use become megabytes that are touched. Here the block that came back last is the
-//! next one, for all threads: less memory, and it is still in the processor's cache.
+//! General-purpose allocators keep free lists per thread and hand out the block that was freed longest ago. In a
+//! program that allocates and frees the same sizes in every step this turns a working set of some hundred kilobytes
+//! into megabytes of touched pages. Here the block that was freed last is the next one handed out, to any thread: the
+//! program touches less memory, and the block is still in the processor's cache.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Smaller blocks, and larger ones, are the other allocator's business,
+/// Smaller blocks are passed to the wrapped allocator.
 const FROM: usize = 64 << 10;
 const TO: usize = 1 << 20;
-/// and so are those aligned to more than this: tensors, which keep what is free themselves (`buffer.rs`).
+/// Blocks with a larger alignment are passed to the wrapped allocator: those are tensors, which have a free list of
+/// their own (`buffer.rs`).
 const ALIGN: usize = 16;
-/// Sizes are rounded up to an eighth of the power of two below.
+/// Block sizes are rounded up to one of eight steps between two powers of two.
 const STEPS: usize = 8;
 const CLASSES: usize = STEPS * (TO / FROM).ilog2() as usize + 1;
-/// At most so many bytes are kept.
+/// Upper bound of the bytes held in free lists.
 const KEPT: usize = 16 << 20;
-/// After so many returns blocks go that nobody took meanwhile.
+/// After this many frees, blocks that stayed unused since the last check return to the wrapped allocator.
 const TIDY: u32 = 256;
 
-/// An allocator that keeps blocks of 64 KiB to 1 MiB for whoever asks next, and has all else from another one.
+/// An allocator that recycles blocks of 64 KiB to 1 MiB and passes every other request to a wrapped one.
 ///
 /// ```
 /// #[global_allocator]
@@ -34,11 +36,11 @@ pub struct Recycling<A> {
     free: Mutex<Free>,
 }
 
-/// Free blocks of each size.
+/// The free lists, one per size class.
 struct Free {
     lists: [List; CLASSES],
     kept: usize,
-    /// Since the lists were last looked through.
+    /// Number of frees since the last call of `tidy`.
     returns: u32,
 }
 
@@ -47,7 +49,7 @@ struct List {
     /// Invariant: each link stands at the beginning of a free block of this list's size, which belongs to the list.
     last: Option<NonNull<Link>>,
     len: usize,
-    /// The shortest the list has been since it was last looked through: so many nobody needed.
+    /// The shortest length of the list since the last call of `tidy`: this many blocks were never needed.
     unused: usize,
 }
 
@@ -59,7 +61,7 @@ struct Link {
 unsafe impl Send for Free {}
 
 impl<A> Recycling<A> {
-    /// With everything from this allocator.
+    /// Wraps `other`, from which all memory comes.
     pub const fn new(other: A) -> Recycling<A> {
         let list = List { last: None, len: 0, unused: 0 };
         Recycling { other, free: Mutex::new(Free { lists: [list; CLASSES], kept: 0, returns: 0 }) }
@@ -69,14 +71,14 @@ impl<A> Recycling<A> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many bytes are free here.
+    /// Bytes held in the free lists.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
         self.free().kept
     }
 }
 
-/// Which list holds blocks for this layout, if any.
+/// The index of the free list for this layout; `None` if the wrapped allocator serves it.
 fn class(layout: Layout) -> Option<usize> {
     if !(FROM..=TO).contains(&layout.size()) || layout.align() > ALIGN {
         return None;
@@ -86,7 +88,7 @@ fn class(layout: Layout) -> Option<usize> {
     Some((power - FROM.ilog2()) as usize * STEPS + beyond.div_ceil((1 << power) / STEPS))
 }
 
-/// What blocks of a list are to the other allocator.
+/// The layout with which blocks of a size class are requested from the wrapped allocator.
 fn layout(class: usize) -> Layout {
     let power = FROM << (class / STEPS);
     let size = power + class % STEPS * (power / STEPS);
@@ -97,7 +99,7 @@ fn layout(class: usize) -> Layout {
 impl List {
     fn push(&mut self, block: NonNull<u8>) {
         let link = block.cast();
-        // SAFETY: the block is free, aligned and longer than a link; nobody else knows it.
+        // SAFETY: the block is free, aligned and longer than a link, and no other reference to it exists.
         unsafe { link.write(Link { before: self.last }) };
         self.last = Some(link);
         self.len += 1;
@@ -120,7 +122,7 @@ impl Free {
         Some(block)
     }
 
-    /// Whether there was room for the block.
+    /// Adds a block to its free list; false if the limit `KEPT` is reached and the caller must free it.
     fn push(&mut self, class: usize, block: NonNull<u8>) -> bool {
         self.returns += 1;
         let fits = self.kept + layout(class).size() <= KEPT;
@@ -131,13 +133,13 @@ impl Free {
         fits
     }
 
-    /// Gives what nobody took since this was last called.
+    /// Frees the blocks that stayed unused since the last call.
     fn tidy<A: GlobalAlloc>(&mut self, other: &A) {
         self.returns = 0;
         for class in 0..CLASSES {
             for _ in 0..self.lists[class].unused {
                 let Some(block) = self.pop(class) else { break };
-                // SAFETY: a block of this list came from there with this layout.
+                // SAFETY: every block of this list was allocated by `other` with this layout.
                 unsafe { other.dealloc(block.as_ptr(), layout(class)) };
             }
             self.lists[class].unused = self.lists[class].len;
@@ -145,45 +147,46 @@ impl Free {
     }
 }
 
-// SAFETY: blocks are those of the other allocator, with a layout that depends on the asked one alone, and at least as large
-// and aligned; each is in a list or somebody's, never both. Nothing here panics or allocates.
+// SAFETY: every block comes from the wrapped allocator, with a layout that depends only on the requested one and is
+// at least as large and as aligned. A block is either in one free list or in use, never both. Nothing here panics or
+// allocates.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Recycling<A> {
     unsafe fn alloc(&self, asked: Layout) -> *mut u8 {
         let Some(class) = class(asked) else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract of `alloc`.
             return unsafe { self.other.alloc(asked) };
         };
         match self.free().pop(class) {
             Some(block) => block.as_ptr(),
-            // SAFETY: its size is not zero.
+            // SAFETY: the size of a class is not zero.
             None => unsafe { self.other.alloc(layout(class)) },
         }
     }
 
     unsafe fn alloc_zeroed(&self, asked: Layout) -> *mut u8 {
         let Some(class) = class(asked) else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract of `alloc_zeroed`.
             return unsafe { self.other.alloc_zeroed(asked) };
         };
         match self.free().pop(class) {
             Some(block) => {
-                // SAFETY: the block is at least as long as asked, and nobody else's.
+                // SAFETY: the block is at least as long as requested, and no other reference to it exists.
                 unsafe { block.write_bytes(0, asked.size()) };
                 block.as_ptr()
             }
-            // SAFETY: its size is not zero.
+            // SAFETY: the size of a class is not zero.
             None => unsafe { self.other.alloc_zeroed(layout(class)) },
         }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, asked: Layout) {
         let (Some(class), Some(start)) = (class(asked), NonNull::new(block)) else {
-            // SAFETY: the caller's promise; `alloc` had it from there with this layout.
+            // SAFETY: the caller upholds the contract of `dealloc`, and `alloc` passed this layout through.
             return unsafe { self.other.dealloc(block, asked) };
         };
         let mut free = self.free();
         if !free.push(class, start) {
-            // SAFETY: `alloc` had it from there with this layout.
+            // SAFETY: `alloc` requested the block from there with this layout.
             unsafe { self.other.dealloc(block, layout(class)) };
         }
         if free.returns >= TIDY {
@@ -195,14 +198,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Recycling<A> {
         // SAFETY: the caller promises a size that is not zero and does not overflow with this alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, asked.align()) };
         match (class(asked), class(wanted)) {
-            // SAFETY: the caller's promise; `alloc` had it from there with this layout.
+            // SAFETY: the caller upholds the contract of `realloc`, and `alloc` passed this layout through.
             (None, None) => unsafe { self.other.realloc(block, asked, size) },
             (before, after) if before == after => block,
             _ => {
                 // SAFETY: as above.
                 let other = unsafe { self.alloc(wanted) };
                 if !other.is_null() {
-                    // SAFETY: two blocks that do not overlap, each at least as long; the first is given back once.
+                    // SAFETY: the two blocks do not overlap, each is at least as long as the copy, and the old one is
+                    // freed once.
                     unsafe {
                         other.copy_from_nonoverlapping(block, asked.size().min(size));
                         self.dealloc(block, asked);

@@ -1,7 +1,6 @@
-//! Bytes that tensors share: aligned, copied only when somebody else still looks at them.
+//! Aligned, shared bytes of tensors with copy-on-write, and the list of freed blocks they are allocated from.
 //!
-//! It knows nothing of shapes or element types
-//! but their size and alignment.
+//! A buffer does not know shapes. Of element types it knows only size and alignment.
 #![allow(unsafe_code)]
 
 use crate::Element;
@@ -17,14 +16,15 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Alignment of every block: a cache line, and what TensorFlow's kernels expect.
+/// Alignment of every block: one cache line, which is also what TensorFlow's kernels expect.
 const ALIGN: usize = 64;
-/// Values up to this size need no block of their own.
+/// Values up to this size are stored in the `Buffer` itself.
 const INLINE: usize = 16;
-/// From this size on it is worth a thought whether bytes that are all the same must be made at all.
+/// Buffers of equal elements from this size on are materialised lazily (`uniform.rs`); below it the bookkeeping costs
+/// more than it saves.
 const UNIFORM_FROM: usize = 4 << 20;
 
-/// Shared bytes. Cloning shares them; writing copies them first unless this is the last owner.
+/// Shared bytes with copy-on-write: cloning shares them, writing copies them unless this is the only owner.
 #[derive(Clone)]
 pub struct Buffer(Repr);
 
@@ -39,9 +39,9 @@ enum Repr {
         offset: usize,
         len: usize,
     },
-    /// Bytes of a received message; never written.
+    /// Bytes of a received message; never written in place, because the message may be shared.
     Foreign(Bytes),
-    /// One element over and over; made when somebody looks.
+    /// One element repeated; materialised at the first read.
     Uniform(Arc<Uniform>),
 }
 
@@ -50,19 +50,19 @@ enum Repr {
 struct Inline([u8; INLINE]);
 
 impl Buffer {
-    /// `len` zero bytes; none if the machine has no room for them.
+    /// `len` zero bytes; `None` if memory is exhausted.
     pub fn zeroed(len: usize) -> Option<Buffer> {
         Buffer::with(len, true)
     }
 
-    /// `len` bytes of unspecified content, for results that are written whole: sparing a large
-    /// result the zeroing is worth a fifth of an elementwise kernel.
+    /// `len` bytes of unspecified content, for results that are overwritten completely. Skipping the zeroing of a
+    /// large result saves a fifth of the time of an elementwise kernel.
     pub fn scratch(len: usize) -> Option<Buffer> {
         Buffer::with(len, false)
     }
 
-    /// `len` bytes that are `element` over and over. Many take no memory before somebody looks at them; none if the
-    /// machine has no room for them anyway, or if they are no whole number of elements of 1, 2, 4, 8 or 16 bytes.
+    /// `len` bytes that repeat `element`. Large buffers take no memory until they are read or written. `None` if
+    /// memory is exhausted, or if `len` is not a whole number of elements of 1, 2, 4, 8 or 16 bytes.
     pub fn uniform(element: &[u8], len: usize) -> Option<Buffer> {
         let uniform = Uniform::new(element, len)?;
         match len {
@@ -71,8 +71,8 @@ impl Buffer {
         }
     }
 
-    /// Gives memory of former tensors back to the system that has been kept for new ones for so long in vain. New
-    /// tensors do so on their way; a program that may make none for hours calls this now and then.
+    /// Returns recycled blocks that stayed unused for `unused_for` to the operating system. Allocating a tensor does
+    /// this too; a program that may allocate none for hours should call it periodically.
     pub fn give_back(unused_for: Duration) {
         let unused = RECYCLED.lock().map(|mut blocks| blocks.take_unused(Instant::now(), unused_for));
         unused.unwrap_or_default().into_iter().for_each(Block::free);
@@ -86,7 +86,7 @@ impl Buffer {
         Some(Buffer(Repr::Block { block: Arc::new(block), offset: 0, len }))
     }
 
-    /// A view of received bytes: no copy if they happen to be aligned for elements of `align` bytes.
+    /// A view of received bytes; copies only if they are not aligned for elements of `align` bytes.
     pub fn from_bytes(bytes: Bytes, align: usize) -> Option<Buffer> {
         if bytes.len() > INLINE && (bytes.as_ptr() as usize).is_multiple_of(align.max(1)) {
             return Some(Buffer(Repr::Foreign(bytes)));
@@ -96,7 +96,7 @@ impl Buffer {
         Some(buffer)
     }
 
-    /// How many bytes.
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         match &self.0 {
             Repr::Inline { len, .. } => *len as usize,
@@ -106,12 +106,12 @@ impl Buffer {
         }
     }
 
-    /// Whether there are none.
+    /// True if the length is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes.
+    /// The content; materialises a buffer of equal elements.
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
             Repr::Inline { bytes, len } => &bytes.0[..*len as usize],
@@ -121,7 +121,7 @@ impl Buffer {
         }
     }
 
-    /// The bytes as something a message can hold; shares large ones.
+    /// The content as `Bytes` for a message; large buffers are shared, small ones copied.
     pub fn to_bytes(&self) -> Bytes {
         match &self.0 {
             Repr::Inline { .. } => Bytes::copy_from_slice(self.bytes()),
@@ -131,7 +131,7 @@ impl Buffer {
         }
     }
 
-    /// The bytes in order, as things a message can hold. Those of one element over and over are not made for this.
+    /// The content as consecutive `Bytes` for a message. A buffer of equal elements is not materialised for this.
     pub fn to_pieces(&self) -> Vec<Bytes> {
         match &self.0 {
             Repr::Uniform(uniform) if uniform.if_made().is_none() => uniform.to_pieces(),
@@ -139,7 +139,7 @@ impl Buffer {
         }
     }
 
-    /// Whether writing would need no copy.
+    /// True if writing needs no copy because this is the only owner.
     pub fn is_unique(&mut self) -> bool {
         match &mut self.0 {
             Repr::Inline { .. } => true,
@@ -149,7 +149,7 @@ impl Buffer {
         }
     }
 
-    /// The bytes, to be written: copied first if shared. None if there is no room for the copy.
+    /// The content for writing; copied first if shared. `None` if memory for the copy is exhausted.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         if let Repr::Uniform(uniform) = &mut self.0 {
             *self = match Arc::get_mut(uniform) {
@@ -171,7 +171,7 @@ impl Buffer {
         }
     }
 
-    /// Part of the bytes; shares large ones.
+    /// The bytes `start..start + len`; large buffers are shared, small ones copied.
     pub fn slice(&self, start: usize, len: usize) -> Buffer {
         assert!(start.checked_add(len).is_some_and(|end| end <= self.len()), "slice {start}+{len} of {}", self.len());
         match &self.0 {
@@ -194,7 +194,7 @@ impl Buffer {
         }
     }
 
-    /// The bytes as elements.
+    /// The content as a slice of `T`.
     pub fn elements<T: Element>(&self) -> &[T] {
         let bytes = self.bytes();
         let count = element_count::<T>(bytes);
@@ -204,7 +204,7 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), count) }
     }
 
-    /// The bytes as elements, to be written; none if there is no room for a copy that is needed.
+    /// The content as a mutable slice of `T`; `None` if memory for a copy of shared bytes is exhausted.
     pub fn elements_mut<T: Element>(&mut self) -> Option<&mut [T]> {
         let bytes = self.bytes_mut()?;
         let count = element_count::<T>(bytes);
@@ -219,14 +219,14 @@ impl AsRef<[u8]> for Buffer {
     }
 }
 
-/// How many elements the bytes hold; panics when they are not aligned for them.
+/// Number of elements of type `T` in the bytes. Panics if the bytes are not aligned for `T`.
 fn element_count<T>(bytes: &[u8]) -> usize {
     let aligned = bytes.is_empty() || (bytes.as_ptr() as usize).is_multiple_of(align_of::<T>());
     assert!(aligned && bytes.len().is_multiple_of(size_of::<T>()), "misaligned buffer");
     bytes.len() / size_of::<T>()
 }
 
-/// Memory of its own. Invariant: `layout.size()` bytes at `start`, all initialised, owned by this value.
+/// An owned block of memory. Invariant: `start` points to `layout.size()` initialised bytes that this value owns.
 pub(crate) struct Block {
     start: NonNull<u8>,
     layout: Layout,
@@ -265,11 +265,12 @@ impl Block {
         Some(Block { start, layout, len })
     }
 
-    /// Gives the memory back, not to the list of recycled blocks.
+    /// Frees the memory directly, without adding it to the list of recycled blocks.
     pub(crate) fn free(self) {
         let block = std::mem::ManuallyDrop::new(self);
         match block.layout.size() >= MAPPED {
-            // SAFETY: `map` gave so many bytes there, and this was their only owner. A failure would leak them.
+            // SAFETY: `map` returned this many bytes at this address, and this was their only owner. A failure would
+            // leak them.
             true => drop(unsafe { munmap(block.start.as_ptr().cast(), block.layout.size()) }),
             // SAFETY: allocated with this layout, and this was the only owner.
             false => unsafe { dealloc(block.start.as_ptr(), block.layout) },
@@ -301,11 +302,12 @@ impl Drop for Block {
     }
 }
 
-/// Blocks from this size on are whole pages of their own, large ones where the machine has them: the first touch of
-/// 256 MB is 128 faults then, not 65,536. The allocator would keep what it gives to one thread from the others.
+/// Blocks from this size on are mapped directly, with huge pages where the machine has them: the first touch of 256
+/// MB then takes 128 page faults instead of 65,536. The general allocator would also keep such a block for one
+/// thread.
 const MAPPED: usize = 512 << 10;
 
-/// Fresh pages, all zero.
+/// Maps fresh, zeroed pages.
 fn map(size: usize) -> Option<NonNull<u8>> {
     let (access, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
     // SAFETY: a new mapping at a place the system chooses touches no memory that is in use.
@@ -316,32 +318,32 @@ fn map(size: usize) -> Option<NonNull<u8>> {
     NonNull::new(start.cast())
 }
 
-/// Freed blocks kept for the next result of about their size, since fresh pages cost as much as the kernel
-/// that fills them. Their bytes are initialised (old values), so handing them out as scratch is sound.
+/// Freed blocks that wait for the next result of about their size: fresh pages cost as much time as the kernel that
+/// fills them. Their bytes are initialised (with old values), so handing them out as scratch memory is sound.
 static RECYCLED: Mutex<Recycled> = Mutex::new(Recycled::new());
 
-/// Blocks below this size are the allocator's business.
+/// Smaller blocks return to the general allocator.
 const RECYCLE_FROM: usize = 32 << 10;
-/// At most so much memory is kept in blocks below `EXACT`: the results of a step, all of them alive at once.
+/// Limit for the recycled blocks below `EXACT`: the results of one step, all of them alive at once.
 const RECYCLE_SMALL: usize = 512 << 20;
-/// At most so much is kept in longer ones, which are few,
+/// Limit for the recycled blocks from `EXACT` on.
 const RECYCLE_LARGE: usize = 64 << 20;
-/// or one block of up to this size: a tensor that comes again in every step. Fresh pages for 256 MB take 30 ms, a third of
-/// what it takes to receive them.
+/// A single block of up to this size is recycled even above `RECYCLE_LARGE`: a tensor that is received in every step.
+/// Fresh pages for 256 MB take 30 ms, a third of the time it takes to receive them.
 const RECYCLE_ONE: usize = 256 << 20;
-/// A block may be longer than what it is used for by a quarter, but not by more than this: it may be used for long.
+/// A recycled block may be longer than the request by a quarter, but not by more than this: the result may live long.
 const RECYCLE_SLACK: usize = 2 << 20;
-/// Blocks from this size on are hardly longer than what they are made for.
+/// Blocks from this size on are rounded up to 32 KiB only, not to a size class.
 const EXACT: usize = 8 << 20;
-/// Blocks that nobody wanted for so long make room when fresh memory is needed.
+/// When fresh memory is needed, blocks that stayed unused for this long are freed first.
 const RECYCLE_IDLE: Duration = Duration::from_millis(100);
-/// Blocks that nobody wanted for so long make room for as much as is needed.
+/// When fresh memory is needed, blocks that stayed unused for this long are freed up to the needed size.
 const RECYCLE_RECENT: Duration = Duration::from_millis(10);
-/// Above this size the machine is asked whether it has room at all.
+/// Requests above this size are checked against the available memory of the machine.
 const LARGE: usize = 256 << 20;
 
 pub(crate) struct Recycled {
-    /// By size; each with the time of its return, the oldest first.
+    /// Size to blocks, each with the time it was freed, oldest first.
     blocks: BTreeMap<usize, VecDeque<(Instant, Block)>>,
     small: usize,
     large: usize,
@@ -352,7 +354,7 @@ impl Recycled {
         Recycled { blocks: BTreeMap::new(), small: 0, large: 0 }
     }
 
-    /// The shortest block that fits, of those the one that came last: it may still be in the cache.
+    /// The shortest block that fits; of equal ones the one freed last, which may still be in the cache.
     pub(crate) fn take(&mut self, len: usize) -> Option<Block> {
         if len < RECYCLE_FROM || self.blocks.is_empty() {
             return None;
@@ -362,7 +364,7 @@ impl Recycled {
         self.remove(found, VecDeque::pop_back)
     }
 
-    /// The blocks that were kept in vain, when so many fresh bytes are needed.
+    /// Removes the blocks that should be freed when `needed` fresh bytes are about to be allocated.
     pub(crate) fn take_idle(&mut self, now: Instant, needed: usize) -> Vec<Block> {
         let (mut idle, mut bytes) = (Vec::new(), 0);
         while let Some((since, size)) = self.oldest(0..=usize::MAX) {
@@ -376,7 +378,7 @@ impl Recycled {
         idle
     }
 
-    /// The blocks that came back longer ago than this.
+    /// Removes the blocks that were freed longer than `unused_for` ago.
     pub(crate) fn take_unused(&mut self, now: Instant, unused_for: Duration) -> Vec<Block> {
         let mut unused = Vec::new();
         while let Some((since, size)) = self.oldest(0..=usize::MAX)
@@ -387,7 +389,7 @@ impl Recycled {
         unused
     }
 
-    /// Keeps the block; gives those that should be freed, and be it this one.
+    /// Adds a block; returns the blocks to free, which may include the added one.
     pub(crate) fn put(&mut self, block: Block, now: Instant) -> Vec<Block> {
         let size = block.layout.size();
         if !(RECYCLE_FROM..=RECYCLE_ONE).contains(&size) {
@@ -408,12 +410,12 @@ impl Recycled {
         spare
     }
 
-    /// How many bytes are kept in blocks of the kind of this one.
+    /// The byte counter for blocks of this size: those below `EXACT` and the others have separate limits.
     fn kept(&mut self, size: usize) -> &mut usize {
         if size < EXACT { &mut self.small } else { &mut self.large }
     }
 
-    /// When the oldest block of these sizes came, and its size.
+    /// Time and size of the block in this size range that was freed first.
     fn oldest(&self, sizes: RangeInclusive<usize>) -> Option<(Instant, usize)> {
         self.blocks.range(sizes).filter_map(|(&size, blocks)| Some((blocks.front()?.0, size))).min()
     }
@@ -433,8 +435,8 @@ impl Recycled {
     }
 }
 
-/// Sizes are rounded up to eighths of a power of two, so that results of about equal size share blocks. Large ones are
-/// not: the machine would give a large page for the rest, whoever uses it.
+/// Rounds a size up to an eighth of a power of two, so that results of about equal size share blocks. Sizes from
+/// `EXACT` on are rounded to 32 KiB only: a larger remainder could cost a huge page that stays unused.
 fn size_class(len: usize) -> usize {
     let step = match len {
         _ if len < RECYCLE_FROM => return len,
@@ -444,12 +446,13 @@ fn size_class(len: usize) -> usize {
     len.checked_next_multiple_of(step).unwrap_or(len)
 }
 
-/// Whether the machine can still give so many bytes; only large amounts are worth the question.
+/// True if the machine can still provide `bytes`. Small requests are not checked, because asking costs a file read.
 pub(crate) fn has_room(bytes: usize) -> bool {
     bytes <= LARGE || bytes <= available_memory()
 }
 
-/// What the machine can still give without swapping or killing somebody; unlimited when it does not tell.
+/// Memory available without swapping or invoking the out-of-memory killer; `usize::MAX` if the system does not report
+/// it.
 fn available_memory() -> usize {
     let Ok(info) = std::fs::read_to_string("/proc/meminfo") else { return usize::MAX };
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

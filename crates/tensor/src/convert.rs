@@ -1,4 +1,4 @@
-//! Tensors from plain Rust values: numbers, arrays of arrays, vectors, text.
+//! Conversions from plain Rust values to tensors: numbers, nested arrays, vectors and strings.
 
 use crate::{Bytes, Element, Tensor};
 

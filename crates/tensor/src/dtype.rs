@@ -1,11 +1,11 @@
-//! The element types of TensorFlow, by their numbers on the wire.
+//! TensorFlow's element types, identified by their numbers on the wire.
 
 use std::fmt;
 
-/// An element type: TensorFlow's `DataType` number, so that types this build cannot compute with
-/// still pass through a graph unharmed.
+/// An element type, stored as TensorFlow's `DataType` number, so that types without a kernel here still pass through
+/// a graph unchanged.
 ///
-/// A reference type is its base plus 100.
+/// The number of a reference type is the number of its base type plus 100.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DType(i32);
 
@@ -17,7 +17,7 @@ macro_rules! dtypes {
         impl DType {
             $(pub const $name: DType = DType($number);)*
 
-            /// All types that a tensor can carry.
+            /// All types that a tensor can hold.
             pub const ALL: &[DType] = &[$(DType::$name),*];
 
             /// TensorFlow's short name: `float`, `int32`, `string`.
@@ -64,10 +64,10 @@ dtypes! {
 }
 
 impl DType {
-    /// No type: an attribute that was never set.
+    /// The number 0: an attribute that was never set.
     pub const INVALID: DType = DType(0);
 
-    /// The type with this number, whether or not anybody knows it.
+    /// The type with this number, whether or not it is defined.
     pub const fn from_number(number: i32) -> DType {
         DType(number)
     }
@@ -105,28 +105,28 @@ impl DType {
         self.size() > 0
     }
 
-    /// half, bfloat16, float or double.
+    /// True for half, bfloat16, float and double.
     pub fn is_floating(self) -> bool {
         matches!(self.base(), DType::F32 | DType::F64 | DType::F16 | DType::BF16)
     }
 
-    /// complex64 or complex128.
+    /// True for complex64 and complex128.
     pub fn is_complex(self) -> bool {
         matches!(self.base(), DType::C64 | DType::C128)
     }
 
-    /// A signed or unsigned integer that is not quantized.
+    /// True for signed and unsigned integers that are not quantized.
     pub fn is_integer(self) -> bool {
         use DType as D;
         matches!(self.base(), D::I8 | D::I16 | D::I32 | D::I64 | D::U8 | D::U16 | D::U32 | D::U64 | D::I4 | D::U4)
     }
 
-    /// One of the quantized integers.
+    /// True for the quantized integers.
     pub fn is_quantized(self) -> bool {
         matches!(self.base(), DType::QI8 | DType::QU8 | DType::QI16 | DType::QU16 | DType::QI32)
     }
 
-    /// The name in messages of attributes: `DT_FLOAT`, `DT_FLOAT_REF`.
+    /// The name used in attribute messages: `DT_FLOAT`, `DT_FLOAT_REF`.
     pub fn proto_name(self) -> String {
         format!("DT_{}", self.to_string().to_uppercase())
     }

@@ -1,24 +1,24 @@
-//! The Rust types whose slices a tensor hands out.
+//! The Rust types through which the elements of a tensor can be read as a slice.
 
 use crate::{Complex32, Complex64, DType, bf16, f16};
 
-/// A plain element: any bit pattern the buffer may hold is a value of it.
+/// A plain element type: every bit pattern that a buffer may hold is a valid value.
 ///
 /// Quantized integers are stored as, and read through, the integer of their width.
 pub trait Element: Copy + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static + sealed::Sealed {
-    /// The type a tensor made from a slice of these gets.
+    /// The type of a tensor that is built from a slice of this type.
     const DTYPE: DType;
-    /// Other types stored the same way.
+    /// Further types with the same storage, such as quantized integers.
     const ALSO: &'static [DType];
 
-    /// Whether a tensor of type `dtype` stores these.
+    /// True if a tensor of type `dtype` stores its elements as this Rust type.
     fn stores(dtype: DType) -> bool {
         dtype == Self::DTYPE || Self::ALSO.contains(&dtype)
     }
 }
 
 mod sealed {
-    /// Keeps `Element` to the types below: `buffer.rs` relies on every one being valid as zero bytes.
+    /// Restricts `Element` to the types below: `buffer.rs` relies on all-zero bytes being valid for each of them.
     pub trait Sealed {}
 }
 

@@ -1,24 +1,24 @@
-//! What is known of a shape before anything runs.
+//! Static shapes: what is known of a shape before the graph runs.
 
 use crate::Shape;
 use smallvec::SmallVec;
 use status::{Result, invalid};
 use std::fmt;
 
-/// A shape of which dimensions, or even their number, may be unknown.
+/// A shape whose dimensions, or whose rank, may be unknown.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PartialShape(Option<SmallVec<[i64; 4]>>);
 
-/// A dimension nobody knows.
+/// Marks an unknown dimension, as in `TensorShapeProto`.
 const UNKNOWN: i64 = -1;
 
 impl PartialShape {
-    /// Not even the rank is known.
+    /// A shape of unknown rank.
     pub const fn unknown() -> PartialShape {
         PartialShape(None)
     }
 
-    /// The shape of one number.
+    /// The shape of a scalar: rank 0.
     pub fn scalar() -> PartialShape {
         PartialShape(Some(SmallVec::new()))
     }
@@ -54,7 +54,7 @@ impl PartialShape {
         self.0.as_ref()?.iter().map(|&d| usize::try_from(d).ok()).collect::<Option<Vec<_>>>().map(Shape::from)
     }
 
-    /// Whether a value of this shape fits the description.
+    /// True if a value of this shape matches the description.
     pub fn accepts(&self, shape: &Shape) -> bool {
         match &self.0 {
             None => true,
@@ -64,12 +64,12 @@ impl PartialShape {
         }
     }
 
-    /// Whether some shape fits both descriptions.
+    /// True if at least one shape matches both descriptions.
     pub fn compatible(&self, other: &PartialShape) -> bool {
         self.merge(other).is_ok()
     }
 
-    /// What both descriptions say together; an error if they contradict each other.
+    /// The combination of both descriptions; an error if they contradict each other.
     pub fn merge(&self, other: &PartialShape) -> Result<PartialShape> {
         let (Some(a), Some(b)) = (&self.0, &other.0) else {
             return Ok(if self.0.is_some() { self.clone() } else { other.clone() });

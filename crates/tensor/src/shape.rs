@@ -1,4 +1,4 @@
-//! The shape of a value: every dimension known.
+//! The shape of a value, with every dimension known.
 
 use smallvec::SmallVec;
 use status::{Result, invalid};
@@ -10,7 +10,7 @@ use std::ops::Deref;
 pub struct Shape(SmallVec<[usize; 4]>);
 
 impl Clone for Shape {
-    /// A copy of the numbers at once: every tensor that is made or shared comes here.
+    /// Copies all dimensions at once instead of one by one, because creating or sharing a tensor clones its shape.
     #[inline]
     fn clone(&self) -> Shape {
         Shape(SmallVec::from_slice(&self.0))
@@ -18,10 +18,10 @@ impl Clone for Shape {
 }
 
 impl Shape {
-    /// The most dimensions a tensor may have.
+    /// The largest rank of a tensor, as in TensorFlow.
     pub const MAX_RANK: usize = 254;
 
-    /// The shape of one number: no dimensions.
+    /// The shape of a scalar: rank 0.
     pub fn scalar() -> Shape {
         Shape::default()
     }
@@ -31,8 +31,8 @@ impl Shape {
         Shape(SmallVec::from_slice(dims))
     }
 
-    /// A shape from numbers a user sent: negative ones, too many of them, and products that no
-    /// memory could hold are errors.
+    /// A shape from untrusted numbers. Negative dimensions, too many dimensions and an element count that overflows
+    /// are errors.
     pub fn checked(dims: &[i64]) -> Result<Shape> {
         if dims.len() > Shape::MAX_RANK {
             return Err(invalid!(
@@ -49,7 +49,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// How many dimensions.
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
@@ -59,17 +59,18 @@ impl Shape {
         &self.0
     }
 
-    /// The dimensions, to be changed.
+    /// The dimensions, for writing.
     pub fn dims_mut(&mut self) -> &mut SmallVec<[usize; 4]> {
         &mut self.0
     }
 
-    /// How many elements; the shape of an existing tensor never overflows.
+    /// The number of elements. Cannot overflow for the shape of an existing tensor, which was checked when it was
+    /// built.
     pub fn elements(&self) -> usize {
         self.0.iter().product()
     }
 
-    /// How many elements, or an error if the product does not fit in 63 bits.
+    /// The number of elements; an error if it does not fit in 63 bits.
     pub fn checked_elements(&self) -> Result<usize> {
         let mut product: i64 = 1;
         for &dim in &self.0 {
@@ -96,7 +97,7 @@ impl Shape {
         strides
     }
 
-    /// The dimensions as the integers that shape tensors hold.
+    /// The dimensions as `i64`, the element type of shape tensors.
     pub fn to_i64(&self) -> SmallVec<[i64; 4]> {
         self.0.iter().map(|&d| d as i64).collect()
     }

@@ -6,9 +6,9 @@ use status::{Result, exhausted, internal, invalid};
 use std::fmt;
 use std::sync::Arc;
 
-/// A value: `shape.elements()` elements of type `dtype`, row-major.
+/// A value: `shape.elements()` elements of type `dtype` in row-major order.
 ///
-/// Cloning shares the elements; whoever writes while others look gets a copy of its own.
+/// Cloning shares the elements; writing to a shared tensor copies them first.
 #[derive(Clone)]
 pub struct Tensor {
     dtype: DType,
@@ -16,7 +16,7 @@ pub struct Tensor {
     data: Data,
 }
 
-/// Elements by kind. Invariant: as many as the shape says, and of the kind of `dtype`.
+/// Elements by kind of storage. Invariant: `shape.elements()` of them, stored as `dtype` requires.
 #[derive(Clone)]
 enum Data {
     Plain(Buffer),
@@ -26,7 +26,7 @@ enum Data {
 }
 
 impl Tensor {
-    /// One number.
+    /// A scalar.
     pub fn scalar<T: Element>(value: T) -> Tensor {
         let mut buffer = Buffer::zeroed(size_of::<T>()).expect("small buffers need no memory");
         buffer.elements_mut::<T>().expect("small buffers are never shared")[0] = value;
@@ -43,7 +43,7 @@ impl Tensor {
         Tensor::make(dtype, shape.into(), Buffer::zeroed)
     }
 
-    /// Elements of unspecified value, for a result that is about to be written whole.
+    /// Elements of unspecified value, for a result that is overwritten completely.
     pub fn scratch<T: Element>(shape: impl Into<Shape>) -> Result<Tensor> {
         Tensor::scratch_of(T::DTYPE, shape)
     }
@@ -53,12 +53,12 @@ impl Tensor {
         Tensor::make(dtype, shape.into(), Buffer::scratch)
     }
 
-    /// Every element is the one of `value`, a tensor of plain elements that has exactly one. Large results take no
-    /// memory before somebody looks at them.
+    /// A tensor whose elements all equal the single plain element of `value`. Large results take no memory until
+    /// their elements are read or written.
     pub fn uniform(shape: impl Into<Shape>, value: &Tensor) -> Result<Tensor> {
         let (dtype, shape) = (value.dtype, shape.into());
         let Some(element) = value.buffer().filter(|_| value.elements() == 1) else {
-            return Err(internal!("{value:?} is not one plain element"));
+            return Err(internal!("{value:?} has to be exactly one element of a plain type to be repeated"));
         };
         let bytes = shape.checked_elements()?.checked_mul(dtype.size());
         let buffer = bytes.and_then(|bytes| Buffer::uniform(element.bytes(), bytes));
@@ -80,7 +80,7 @@ impl Tensor {
             plain if plain.is_plain() && !plain.is_ref() => {
                 Data::Plain(room(plain.size()).and_then(allocate).ok_or_else(out_of_memory)?)
             }
-            other => return Err(invalid!("No tensor can hold elements of type {other}")),
+            other => return Err(invalid!("Tensors of type {other} cannot be created")),
         };
         Ok(Tensor { dtype, shape, data })
     }
@@ -124,12 +124,12 @@ impl Tensor {
         Ok(Tensor { dtype: DType::VARIANT, shape, data: Data::Variants(Arc::new(values)) })
     }
 
-    /// A tensor of plain elements that already lie in a buffer, little-endian and row-major.
+    /// A tensor of plain elements from a buffer, little-endian and row-major.
     pub fn from_buffer(dtype: DType, shape: impl Into<Shape>, buffer: Buffer) -> Result<Tensor> {
         let shape = shape.into();
         let bytes = shape.checked_elements()?.checked_mul(dtype.size());
         if !dtype.is_plain() || bytes != Some(buffer.len()) {
-            return Err(invalid!("{} bytes are no tensor of type {dtype} and shape {shape}", buffer.len()));
+            return Err(invalid!("{} bytes do not match dtype {dtype} and shape {shape}", buffer.len()));
         }
         if dtype == DType::BOOL && buffer.bytes().iter().any(|&byte| byte > 1) {
             return Tensor::from_slice(shape, &buffer.bytes().iter().map(|&byte| byte != 0).collect::<Vec<_>>());
@@ -147,7 +147,7 @@ impl Tensor {
         &self.shape
     }
 
-    /// How many elements.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         match &self.data {
             Data::Plain(buffer) => buffer.len() / self.dtype.size(),
@@ -157,7 +157,7 @@ impl Tensor {
         }
     }
 
-    /// Bytes the elements take, strings with their contents.
+    /// Size of the elements in bytes, including the contents of strings.
     pub fn byte_size(&self) -> usize {
         match &self.data {
             Data::Plain(buffer) => buffer.len(),
@@ -167,7 +167,7 @@ impl Tensor {
         }
     }
 
-    /// The elements; an error if they are not of type `T`.
+    /// The elements as a slice; an error if the tensor does not store elements of type `T`.
     pub fn values<T: Element>(&self) -> Result<&[T]> {
         match &self.data {
             Data::Plain(buffer) if T::stores(self.dtype) => Ok(buffer.elements()),
@@ -175,7 +175,7 @@ impl Tensor {
         }
     }
 
-    /// The elements, to be written: copied first if somebody else holds this tensor too.
+    /// The elements for writing; copied first if this tensor is shared.
     pub fn values_mut<T: Element>(&mut self) -> Result<&mut [T]> {
         let (dtype, shape) = (self.dtype, &self.shape);
         match &mut self.data {
@@ -186,7 +186,7 @@ impl Tensor {
         }
     }
 
-    /// The one element of a tensor that has exactly one.
+    /// The element of a tensor that has exactly one; an error otherwise.
     pub fn to_scalar<T: Element>(&self) -> Result<T> {
         match self.values::<T>()? {
             [value] => Ok(*value),
@@ -202,7 +202,7 @@ impl Tensor {
         }
     }
 
-    /// The one string of a tensor that has exactly one.
+    /// The string of a tensor that has exactly one; an error otherwise.
     pub fn to_string_scalar(&self) -> Result<Bytes> {
         match self.strings()? {
             [value] => Ok(value.clone()),
@@ -210,7 +210,7 @@ impl Tensor {
         }
     }
 
-    /// The strings, to be written.
+    /// The strings for writing.
     pub fn strings_mut(&mut self) -> Result<&mut Vec<Bytes>> {
         match &mut self.data {
             Data::Strings(values) => Ok(Arc::make_mut(values)),
@@ -226,7 +226,7 @@ impl Tensor {
         }
     }
 
-    /// The handles, to be written.
+    /// The handles for writing.
     pub fn handles_mut(&mut self) -> Result<&mut [ResourceHandle]> {
         match &mut self.data {
             Data::Handles(values) => Ok(Arc::make_mut(values).as_mut_slice()),
@@ -242,7 +242,7 @@ impl Tensor {
         }
     }
 
-    /// The variants, to be written.
+    /// The variants for writing.
     pub fn variants_mut(&mut self) -> Result<&mut [Variant]> {
         match &mut self.data {
             Data::Variants(values) => Ok(Arc::make_mut(values).as_mut_slice()),
@@ -250,7 +250,7 @@ impl Tensor {
         }
     }
 
-    /// The buffer of plain elements, if they are plain.
+    /// The buffer of plain elements; `None` for strings, handles and variants.
     pub fn buffer(&self) -> Option<&Buffer> {
         match &self.data {
             Data::Plain(buffer) => Some(buffer),
@@ -258,16 +258,16 @@ impl Tensor {
         }
     }
 
-    /// The raw bytes of plain elements, to be written; an error for other kinds.
+    /// The raw bytes of plain elements for writing; an error for other kinds.
     pub fn bytes_mut(&mut self) -> Result<&mut [u8]> {
         let dtype = self.dtype;
         match &mut self.data {
             Data::Plain(buffer) => buffer.bytes_mut().ok_or_else(|| exhausted!("OOM when copying a tensor")),
-            _ => Err(internal!("elements of type {dtype} have no raw bytes")),
+            _ => Err(internal!("a tensor of type {dtype} does not store raw bytes")),
         }
     }
 
-    /// Whether writing would need no copy: this is the last owner.
+    /// True if writing needs no copy because this is the only owner.
     pub fn is_unique(&mut self) -> bool {
         match &mut self.data {
             Data::Plain(buffer) => buffer.is_unique(),
@@ -277,7 +277,7 @@ impl Tensor {
         }
     }
 
-    /// The same elements under another shape with as many.
+    /// The same elements with another shape of equal element count.
     pub fn reshaped(mut self, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if shape.checked_elements()? != self.elements() {
@@ -291,12 +291,15 @@ impl Tensor {
         Ok(self)
     }
 
-    /// Elements `start .. start + count` as a tensor of that shape; shares plain ones.
+    /// The elements from `start` on as a tensor of the given shape; plain elements are shared.
     pub fn slice_elements(&self, start: usize, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         let count = shape.checked_elements()?;
         if start.checked_add(count).is_none_or(|end| end > self.elements()) {
-            return Err(internal!("elements {start}+{count} of a tensor with {}", self.elements()));
+            return Err(internal!(
+                "slice of {count} elements from {start} exceeds a tensor with {} elements",
+                self.elements()
+            ));
         }
         let range = start..start + count;
         let data = match &self.data {
@@ -311,7 +314,7 @@ impl Tensor {
         Ok(Tensor { dtype: self.dtype, shape, data })
     }
 
-    /// The same bytes read as another plain type of the same width.
+    /// The same bytes reinterpreted as another plain type of the same width.
     pub fn retyped(mut self, dtype: DType) -> Result<Tensor> {
         if dtype.size() != self.dtype.size() || !dtype.is_plain() {
             return Err(internal!("{} cannot be read as {dtype}", self.dtype));
@@ -324,7 +327,7 @@ impl Tensor {
     }
 }
 
-/// `count` copies of a value; none if there is no room for them.
+/// `count` copies of a value; `None` if memory is exhausted.
 fn repeated<T: Clone>(count: usize, value: T) -> Option<Vec<T>> {
     count.checked_mul(size_of::<T>()).filter(|&bytes| has_room(bytes))?;
     let mut values = Vec::new();
@@ -335,7 +338,7 @@ fn repeated<T: Clone>(count: usize, value: T) -> Option<Vec<T>> {
 
 fn check_count(shape: &Shape, count: usize) -> Result<()> {
     if shape.checked_elements()? != count {
-        return Err(invalid!("{count} values are no tensor of shape {shape}"));
+        return Err(invalid!("{count} values do not match shape {shape}"));
     }
     Ok(())
 }

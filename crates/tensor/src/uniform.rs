@@ -1,33 +1,36 @@
-//! Bytes that are one element over and over: nobody makes them before somebody looks at them.
+//! Lazily materialised bytes: one element, repeated.
 //!
-//! Initial values of variables are most often of this kind, and so is what an optimizer keeps beside a variable that
-//! has not been trained yet. They cost nothing until they are read or written, and can be sent as they are.
+//! Initial values of variables are usually constant, and so are the slots an optimizer creates for a variable. Such a
+//! buffer stores one element and a length. It takes memory when it is first read or written, and is sent without
+//! being materialised.
 
 use crate::Buffer;
 use bytes::Bytes;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that nobody has made yet and somebody may want to see: memory that is as good as given away.
+/// Bytes of buffers that are not materialised yet. They count as allocated, so that a request that does not fit is an
+/// error of the op that makes it, not of a later reader.
 static PROMISED: AtomicUsize = AtomicUsize::new(0);
 
-/// The longest element.
+/// Length of the longest element, a complex128.
 const WIDEST: usize = 16;
-/// How long the pieces are in which they are sent: about what the transport takes at once. A multiple of every element.
+/// Length of the pieces in which the bytes are sent: about what the transport takes at once, and a multiple of every
+/// element size.
 const PIECE: usize = 480 << 10;
 
 /// `len` bytes. Invariant: `element`'s length divides `WIDEST`.
 pub(crate) struct Uniform {
-    /// The element as often as it fits.
+    /// The element, repeated to fill 16 bytes.
     pattern: [u8; WIDEST],
     len: usize,
     made: OnceLock<Buffer>,
-    /// How many of `PROMISED` are for this one, until it is made.
+    /// The share of `PROMISED` that belongs to this buffer; zero once it is materialised.
     promised: AtomicUsize,
 }
 
 impl Uniform {
-    /// None if elements of that length cannot be repeated evenly.
+    /// `None` if the length of the element does not divide `WIDEST`.
     pub fn new(element: &[u8], len: usize) -> Option<Uniform> {
         let even = !element.is_empty() && WIDEST.is_multiple_of(element.len()) && len.is_multiple_of(element.len());
         even.then(|| {
@@ -37,14 +40,15 @@ impl Uniform {
         })
     }
 
-    /// Puts memory for the bytes aside, in thought; none if the machine has no room for them and what was promised before.
+    /// Reserves memory for the bytes; `None` if the machine cannot provide them in addition to what is reserved
+    /// already.
     pub fn promised(self, has_room: fn(usize) -> bool) -> Option<Uniform> {
         let before = PROMISED.fetch_add(self.len, Ordering::Relaxed);
         self.promised.store(self.len, Ordering::Relaxed);
         has_room(self.len.saturating_add(before)).then_some(self)
     }
 
-    /// What was promised is made, or will not be.
+    /// Releases the reservation, because the bytes are materialised or dropped.
     fn settle(&self) {
         PROMISED.fetch_sub(self.promised.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -53,10 +57,10 @@ impl Uniform {
         self.len
     }
 
-    /// The bytes, made at the first look.
+    /// The bytes, materialised by the first call.
     ///
-    /// # Panics
-    /// If there is no memory for them: it was put aside when this was made, so somebody else must have taken it.
+    /// # Panics If memory is exhausted. It was checked when the buffer was created, so another process must have
+    /// taken it since.
     pub fn made(&self) -> &Buffer {
         self.made.get_or_init(|| {
             self.settle();
@@ -64,17 +68,17 @@ impl Uniform {
         })
     }
 
-    /// The bytes, if somebody has looked at them.
+    /// The bytes, if they are materialised.
     pub fn if_made(&self) -> Option<&Buffer> {
         self.made.get()
     }
 
-    /// Takes the bytes out, or makes them; none without memory.
+    /// Moves the bytes out, materialising them if necessary; `None` if memory is exhausted.
     pub fn take(&mut self) -> Option<Buffer> {
         self.made.take().or_else(|| self.make())
     }
 
-    /// The bytes once more; none without memory.
+    /// A new copy of the bytes; `None` if memory is exhausted.
     pub fn make(&self) -> Option<Buffer> {
         if self.pattern == [0; WIDEST] {
             return Buffer::zeroed(self.len);
@@ -84,7 +88,7 @@ impl Uniform {
         Some(buffer)
     }
 
-    /// Writes the bytes from `start` on.
+    /// Writes the bytes from offset `start` on to `out`.
     pub fn copy_to(&self, start: usize, out: &mut [u8]) {
         let mut block = [0; 256 * WIDEST];
         block.chunks_exact_mut(WIDEST).for_each(|place| place.copy_from_slice(&self.from(start)));
@@ -93,12 +97,12 @@ impl Uniform {
         }
     }
 
-    /// Part of the bytes.
+    /// The bytes `start..start + len`.
     pub fn slice(&self, start: usize, len: usize) -> Uniform {
         Uniform { pattern: self.from(start), len, made: OnceLock::new(), promised: AtomicUsize::new(0) }
     }
 
-    /// The bytes in order, all of them shared but those of the first piece.
+    /// The bytes as consecutive pieces that share the memory of the first one.
     pub fn to_pieces(&self) -> Vec<Bytes> {
         let mut first = vec![0; self.len.min(PIECE)];
         self.copy_to(0, &mut first);
@@ -108,7 +112,7 @@ impl Uniform {
         pieces
     }
 
-    /// The pattern as it goes on from this byte.
+    /// The pattern rotated to begin at offset `start`.
     fn from(&self, start: usize) -> [u8; WIDEST] {
         let mut pattern = self.pattern;
         pattern.rotate_left(start % WIDEST);

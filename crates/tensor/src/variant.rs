@@ -10,18 +10,18 @@ use std::sync::Arc;
 /// A value that only some ops understand.
 #[derive(Clone)]
 pub enum Variant {
-    /// What came over the wire and has met no op that understands it yet.
+    /// Data received from the wire that was not decoded yet.
     Data(Arc<VariantData>),
-    /// A living object.
+    /// An object of this process.
     Object(Arc<dyn VariantObject>),
 }
 
-/// A variant as it travels.
+/// The serialised form of a variant.
 #[derive(Clone, Debug, Default)]
 pub struct VariantData {
-    /// Which decoder understands it: `tensorflow::TensorList`.
+    /// Selects the decoder, for instance `tensorflow::TensorList`.
     pub type_name: String,
-    /// Whatever that type puts there.
+    /// Type-specific metadata.
     pub metadata: Bytes,
     /// The tensors inside.
     pub tensors: Vec<Tensor>,
@@ -29,19 +29,19 @@ pub struct VariantData {
 
 /// An object that can be an element of a variant tensor.
 pub trait VariantObject: Any + Send + Sync + fmt::Debug {
-    /// The object as it travels, or an error if it cannot leave this process.
+    /// The serialised form, or an error if the object cannot leave this process.
     fn encode(&self) -> Result<VariantData>;
-    /// Itself, to be downcast by the ops that know its type.
+    /// The object itself, for downcasting.
     fn as_any(&self) -> &dyn Any;
 
-    /// A value like this one with zeros for its numbers; gradients start from it.
+    /// A value of the same structure with all numbers zero, used as the initial gradient.
     fn zeros_like(&self) -> Result<Variant> {
         Err(internal!(
             "No unary variant unary_op function found for op ZEROS_LIKE Variant: {self:?} for device type: CPU"
         ))
     }
 
-    /// The sum with another value of this type, whose tensors `add` adds; gradients are summed with it.
+    /// The sum with another value of this type; `add` adds the tensors inside. Used to accumulate gradients.
     fn add(&self, _other: &Variant, _add: &AddTensors<'_>) -> Result<Variant> {
         Err(internal!("No unary variant binary_op function found for op ADD Variant: {self:?} for device type: CPU"))
     }
@@ -59,7 +59,7 @@ impl Variant {
         }
     }
 
-    /// The variant as it travels.
+    /// The serialised form.
     pub fn encode(&self) -> Result<VariantData> {
         match self {
             Variant::Data(data) => Ok((**data).clone()),

@@ -1,4 +1,4 @@
-//! TensorProto in all its encodings, and back.
+//! Conversion between tensors and all encodings of TensorProto.
 
 use crate::buffer::has_room;
 use crate::{Buffer, DType, Element, PartialShape, ResourceHandle, Shape, Tensor, Variant, VariantData};
@@ -10,18 +10,18 @@ use proto::tensorflow as pb;
 use status::{Result, invalid};
 use std::sync::Arc;
 
-/// Messages larger than this cannot travel.
+/// The size limit of a protobuf message.
 pub const MAX_MESSAGE: usize = i32::MAX as usize;
 
-/// How deeply tensors may nest inside variants.
+/// The deepest nesting of tensors inside variants that is decoded; bounds the recursion on untrusted input.
 const MAX_DEPTH: usize = 16;
 
-/// A tensor as it stands in a message: its type and claimed shape are known, the elements not yet checked.
+/// A tensor in its message form: type and claimed shape are known, the elements are not validated yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncodedTensor(pb::TensorProto);
 
 impl EncodedTensor {
-    /// The elements, checked.
+    /// Validates and decodes the elements.
     pub fn decode(&self) -> Result<Tensor> {
         decode_tensor(self.0.clone())
     }
@@ -31,17 +31,17 @@ impl EncodedTensor {
         DType::from_number(self.0.dtype)
     }
 
-    /// How many elements it claims to have; none if the shape is nonsense.
+    /// The claimed number of elements; `None` if the shape is invalid.
     pub fn elements(&self) -> Option<usize> {
         decode_shape(self.0.tensor_shape.as_ref()).ok()?.checked_elements().ok()
     }
 
-    /// The shape it claims to have; none if that is nonsense.
+    /// The claimed shape; `None` if it is invalid.
     pub fn shape(&self) -> Option<Shape> {
         decode_shape(self.0.tensor_shape.as_ref()).ok()
     }
 
-    /// Bytes that the message takes.
+    /// Length of the encoded message in bytes.
     pub fn message_len(&self) -> usize {
         self.0.encoded_len()
     }
@@ -60,12 +60,12 @@ impl From<pb::TensorProto> for EncodedTensor {
 
 impl From<Tensor> for EncodedTensor {
     fn from(tensor: Tensor) -> EncodedTensor {
-        // Strings one by one: TensorFlow's Python does not find them in the content of a constant.
+        // TensorFlow's Python client reads strings of a constant from `string_val` only, not from `tensor_content`.
         EncodedTensor(encode_spelled(&tensor).unwrap_or_default())
     }
 }
 
-/// Reads a tensor. Content that lies aligned in its message is shared, not copied.
+/// Decodes a tensor. Content that is aligned in its message is shared, not copied.
 pub fn decode_tensor(message: pb::TensorProto) -> Result<Tensor> {
     decode_nested(message, 0)
 }
@@ -99,7 +99,7 @@ fn decode_nested(message: pb::TensorProto, depth: usize) -> Result<Tensor> {
             Tensor::from_variants(shape, spread(variants, count, Variant::default)?)
         }
         plain if plain.is_plain() => decode_plain(plain, shape, message),
-        other => Err(invalid!("Invalid TensorProto: no tensor can hold elements of type {other}")),
+        other => Err(invalid!("Invalid TensorProto: tensors of type {other} are not supported")),
     }
 }
 
@@ -141,7 +141,8 @@ fn pairs<T: Copy>(values: Vec<T>) -> Vec<(T, T)> {
     values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Fewer values than elements: the last repeats; none at all: zeros; more: the rest is ignored.
+/// TensorFlow's abbreviation rules: missing trailing values repeat the last one, no values at all means zeros, and
+/// surplus values are ignored.
 fn typed<T: Element, V: Copy>(dtype: DType, shape: Shape, values: Vec<V>, convert: fn(V) -> T) -> Result<Tensor> {
     let Some(&last) = values.last() else { return Tensor::zeros_of(dtype, shape) };
     if values.len() == 1 {
@@ -169,7 +170,7 @@ fn spread<T: Clone>(mut values: Vec<T>, count: usize, empty: fn() -> T) -> Resul
     Ok(values)
 }
 
-/// `count` varint lengths, then the bytes of all items.
+/// Decodes `count` varint lengths followed by the bytes of all items, TensorFlow's content format for strings.
 fn decode_list(mut content: Bytes, count: usize) -> Result<Vec<Bytes>> {
     let bad = || invalid!("Invalid TensorProto: tensor_content does not hold {count} strings");
     if count > content.len() {
@@ -215,7 +216,7 @@ pub fn decode_handle(message: pb::ResourceHandleProto) -> ResourceHandle {
     }
 }
 
-/// Reads the shape of a value; absent means scalar.
+/// Decodes the shape of a value; a missing message means scalar.
 pub fn decode_shape(message: Option<&pb::TensorShapeProto>) -> Result<Shape> {
     let Some(message) = message else { return Ok(Shape::scalar()) };
     if message.unknown_rank || message.dim.iter().any(|dim| dim.size < 0) {
@@ -225,7 +226,7 @@ pub fn decode_shape(message: Option<&pb::TensorShapeProto>) -> Result<Shape> {
     Shape::checked(&dims)
 }
 
-/// Reads what is known of a shape; absent means nothing is.
+/// Decodes a static shape; a missing message means unknown rank.
 pub fn decode_partial_shape(message: Option<&pb::TensorShapeProto>) -> PartialShape {
     match message {
         Some(message) if !message.unknown_rank => {
@@ -235,7 +236,7 @@ pub fn decode_partial_shape(message: Option<&pb::TensorShapeProto>) -> PartialSh
     }
 }
 
-/// Writes a tensor: always as content, which is shared with the message, not copied.
+/// Encodes a tensor as `tensor_content`, which shares the buffer with the message.
 pub fn encode_tensor(tensor: &Tensor) -> Result<pb::TensorProto> {
     let content = match tensor.dtype() {
         DType::STRING => encode_list(tensor.strings()?, |item| item.clone())?,
@@ -262,7 +263,7 @@ pub fn encode_tensor(tensor: &Tensor) -> Result<pb::TensorProto> {
     })
 }
 
-/// Writes a tensor as `encode_tensor` does, but strings one by one: some readers do not find them in the content.
+/// Encodes a tensor as `encode_tensor` does, but strings as `string_val`: some readers ignore them in the content.
 pub fn encode_spelled(tensor: &Tensor) -> Result<pb::TensorProto> {
     if tensor.dtype() != DType::STRING {
         return encode_tensor(tensor);
@@ -324,7 +325,7 @@ pub fn encode_shape(shape: &Shape) -> pb::TensorShapeProto {
     encode_partial_shape(&PartialShape::from(shape))
 }
 
-/// Writes what is known of a shape.
+/// Encodes a static shape.
 pub fn encode_partial_shape(shape: &PartialShape) -> pb::TensorShapeProto {
     let dims = shape.dims().unwrap_or_default().iter();
     pb::TensorShapeProto {
@@ -333,14 +334,14 @@ pub fn encode_partial_shape(shape: &PartialShape) -> pb::TensorShapeProto {
     }
 }
 
-/// What is known of a shape as a message by itself: some variants carry one inside their metadata.
+/// A static shape as the bytes of its message, as found in the metadata of some variants.
 pub fn partial_shape_to_bytes(shape: &PartialShape) -> Vec<u8> {
     encode_partial_shape(shape).encode_to_vec()
 }
 
-/// Reads what `partial_shape_to_bytes` wrote.
+/// Decodes the output of `partial_shape_to_bytes`.
 pub fn partial_shape_from_bytes(bytes: &[u8]) -> Result<PartialShape> {
-    let message = pb::TensorShapeProto::decode(bytes).map_err(|error| invalid!("Not a shape: {error}"))?;
+    let message = pb::TensorShapeProto::decode(bytes).map_err(|error| invalid!("Invalid TensorShapeProto: {error}"))?;
     Ok(decode_partial_shape(Some(&message)))
 }
 
@@ -349,12 +350,12 @@ pub fn tensor_to_bytes(tensor: &Tensor) -> Result<Bytes> {
     Ok(encode_tensor(tensor)?.encode_to_vec().into())
 }
 
-/// As `tensor_to_bytes`, but strings one by one, as TensorFlow's own ops write them.
+/// As `tensor_to_bytes`, but strings as `string_val`, as TensorFlow's own ops write them.
 pub fn tensor_to_spelled_bytes(tensor: &Tensor) -> Result<Bytes> {
     Ok(encode_spelled(tensor)?.encode_to_vec().into())
 }
 
-/// Reads what `tensor_to_bytes`, or TensorFlow, wrote; large contents are shared with the bytes.
+/// Decodes the output of `tensor_to_bytes` or of TensorFlow; large contents share the memory of `bytes`.
 pub fn tensor_from_bytes(bytes: &Bytes) -> Result<Tensor> {
     let message = pb::TensorProto::decode(bytes.clone());
     decode_tensor(message.map_err(|_| invalid!("Could not parse serialized proto"))?)

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// So much is read at once.
+/// The number of bytes read at once.
 const PIECE: usize = 1 << 20;
 
 /// The bytes of an entry, read once from the first to the last.

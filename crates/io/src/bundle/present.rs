@@ -29,7 +29,7 @@ impl Present {
         files + u32::from(self.0 == Some(files))
     }
 
-    /// Takes its files away: the index says nothing of them any more. What cannot be deleted is in nobody's way.
+    /// Takes its files away: the index says nothing of them any more. Files that cannot be deleted do no harm.
     pub fn clear(self, systems: &FileSystems, prefix: &str) {
         let shards = self.0.unwrap_or(0);
         let gone = |shard: u32| systems.delete(&data_path(prefix, shard, shards)).is_ok();

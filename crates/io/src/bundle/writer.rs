@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 use tensor::{DType, Shape, Tensor};
 
-/// Writes a checkpoint, tensor by tensor, straight into its file. Nobody sees it before it is finished; dropped before,
+/// Writes a checkpoint, tensor by tensor, straight into its file. It becomes visible when it is finished; dropped before,
 /// it leaves nothing behind. A checkpoint that has its name stays whole until then.
 pub struct BundleWriter {
     systems: FileSystems,

@@ -194,8 +194,8 @@ fn decode_value(value: pb::summary::Value) -> SummaryValue {
     SummaryValue { tag: value.tag, node_name: value.node_name, metadata, data }
 }
 
-/// Whether a tensor is not much larger than its message: equal elements are written once, but nobody summarizes more
-/// than this of them.
+/// Whether a tensor is not much larger than its message: equal elements are written once, which an attacker
+/// could use to make a small message claim a huge tensor.
 fn is_plausible(tensor: &pb::TensorProto) -> bool {
     const FREE: usize = 64 << 20;
     let size = DType::from_number(tensor.dtype).size().max(1);

@@ -1,4 +1,4 @@
-//! File systems: what files are on, found by the scheme of their name. Nobody here knows what is in a file.
+//! File systems, selected by the URL scheme of a file name. They do not interpret the content of files.
 
 mod error;
 mod glob;
@@ -54,7 +54,7 @@ pub trait FileSystem: Send + Sync {
     /// Gives a file another name, in place of what had that name before.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
-    /// Whether nobody ever sees half of a `rename`. If not, files are written under their own name at once.
+    /// True if `rename` is atomic. If not, files are written under their final name at once.
     fn renames_atomically(&self) -> bool {
         true
     }
@@ -86,7 +86,7 @@ pub trait FileSystem: Send + Sync {
             self.create_dirs(folder)?;
         }
         match self.create_dir(path) {
-            Err(error) if error.code == Code::AlreadyExists => Ok(()), // somebody was quicker
+            Err(error) if error.code == Code::AlreadyExists => Ok(()), // created concurrently
             done => done,
         }
     }

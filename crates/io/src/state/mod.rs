@@ -20,7 +20,7 @@ pub struct CheckpointState {
     pub last_preserved_timestamp: Option<f64>,
 }
 
-/// What the file is called if nobody says otherwise.
+/// The default name of the file.
 pub const STATE_FILE: &str = "checkpoint";
 
 impl CheckpointState {

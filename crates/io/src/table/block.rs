@@ -58,7 +58,7 @@ pub(super) fn entries(block: &Bytes) -> Result<Entries> {
 
 /// A block that is being put together.
 pub(super) struct BlockBuilder {
-    /// Every so many entries a key is whole, so that a search can begin there.
+    /// The distance between restart points: entries with a complete key, where a search can begin.
     interval: usize,
     bytes: Vec<u8>,
     restarts: Vec<u32>,

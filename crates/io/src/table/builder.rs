@@ -21,7 +21,7 @@ pub struct TableBuilder {
 
 /// A block is full at this size.
 const BLOCK: usize = 256 << 10;
-/// Every so many keys of a block one is whole.
+/// The distance between complete keys in a block (LevelDB's restart interval).
 const RESTART: usize = 16;
 
 impl TableBuilder {

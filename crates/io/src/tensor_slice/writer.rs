@@ -13,7 +13,7 @@ pub struct TensorSliceWriter {
     systems: FileSystems,
     path: String,
     meta: Vec<Meta>,
-    /// By key, so that the table gets them in order. The elements are shared with whoever gave them.
+    /// By key, so that the table gets them in order. The elements are shared with the caller.
     parts: BTreeMap<Vec<u8>, (String, TensorSlice, Tensor)>,
 }
 

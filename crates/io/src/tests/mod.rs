@@ -1,4 +1,4 @@
-//! Files that real TensorFlow wrote (`fixtures/write.py` says how), files that somebody damaged, and our own.
+//! Files that real TensorFlow wrote (`fixtures/write.py` says how), damaged files, and files written here.
 
 mod bundle;
 mod events;

@@ -18,7 +18,7 @@ pub struct GradSums {
 /// `Σ dy` and `Σ dy (x - mean)` of every channel.
 ///
 /// # Panics
-/// If the lengths do not fit each other.
+/// If the lengths are inconsistent.
 pub fn grad_sums<T: Normal>(pool: &Pool, dy: &[T], x: &[T], mean: &[f32]) -> GradSums {
     let depth = mean.len();
     assert_eq!(dy.len(), x.len(), "batch norm gradient: lengths");
@@ -109,7 +109,7 @@ fn add<T: Normal, const N: usize>(
 /// `dx = dy * a + (x - mean) * b + c`, each by channel.
 ///
 /// # Panics
-/// If the lengths do not fit each other.
+/// If the lengths are inconsistent.
 pub fn grad_input<T: Normal>(pool: &Pool, dy: &[T], x: &[T], mean: &[f32], [a, b, c]: [&[f32]; 3], dx: &mut [T]) {
     let depth = mean.len();
     assert!(dy.len() == dx.len() && x.len() == dx.len(), "batch norm gradient: lengths");

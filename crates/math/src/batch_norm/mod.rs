@@ -19,13 +19,14 @@ pub trait Normal: Accumulate<Sum = f32> {}
 
 impl<T: Accumulate<Sum = f32>> Normal for T {}
 
-/// Numbers of each channel are repeated until they are so many, so that a loop over them is worth its start.
+/// The values of each channel are repeated to at least this length, so that the vector loop over them is long enough
+/// to amortise its start.
 const WIDE: usize = 256;
 
 /// `y = (x - mean) * factor + offset`, each by channel; negative results become zero if `relu`.
 ///
 /// # Panics
-/// If the lengths do not fit each other.
+/// If the lengths are inconsistent.
 pub fn normalize<T: Normal>(
     pool: &Pool,
     x: &[T],

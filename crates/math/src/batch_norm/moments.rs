@@ -12,7 +12,7 @@ use crate::parallel::split_rows_mut;
 /// Mean and variance (of the numbers themselves: divided by their count) of every channel.
 ///
 /// # Panics
-/// If there are no elements, or they are no multiple of the channels.
+/// If there are no elements, or their count is not a multiple of the number of channels.
 pub fn moments<T: Normal>(pool: &Pool, depth: usize, x: &[T]) -> (Vec<f32>, Vec<f32>) {
     assert!(!x.is_empty() && x.len().is_multiple_of(depth), "moments: {} elements, {depth} channels", x.len());
     let columns = Columns::new(x.len(), depth);
@@ -106,7 +106,7 @@ fn add<T: Normal, const N: usize>(block: &[T], width: usize, column: usize, mome
     }
     let means = sums.map(|sum| sum / count);
     let mut squares = [0f32; N];
-    // What is left of the sum when the rounded mean is taken away, so that the mean loses no digits.
+    // Compensated summation: the rounding error of the mean is carried along, so that the mean loses no digits.
     let mut lost = [0f32; N];
     for row in block.chunks_exact(width) {
         let row = &row[column..column + N];

@@ -1,4 +1,4 @@
-//! Convolutions over images and volumes, channels last; I see slices and a `ConvShape`.
+//! Convolutions over images and volumes, channels last.
 
 mod depthwise;
 mod filter;

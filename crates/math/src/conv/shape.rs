@@ -18,9 +18,9 @@ pub struct ConvShape {
     pub filter_channels: usize,
     /// How many filters.
     pub out_channels: usize,
-    /// How far the filter moves from one output to the next.
+    /// Distance between the filter positions of two neighbouring outputs.
     pub stride: [usize; 3],
-    /// How far neighbours in the filter are apart in the image.
+    /// Distance in the image between two neighbouring filter elements.
     pub dilation: [usize; 3],
     /// Zeros before the image.
     pub pad_before: [usize; 3],
@@ -37,9 +37,9 @@ pub struct Axis {
     pub input: usize,
     /// Size of the window.
     pub filter: usize,
-    /// How far the window moves.
+    /// Distance between two window positions.
     pub stride: usize,
-    /// How far neighbours in the window are apart.
+    /// Distance in the image between two neighbouring window elements.
     pub dilation: usize,
     /// Zeros before and after the image.
     pub pad: (usize, usize),
@@ -59,7 +59,7 @@ impl Axis {
         Axis { input, filter, stride, dilation, pad: (0, 0) }
     }
 
-    /// How many outputs there are; none if that would be negative, or the sizes make no sense.
+    /// The number of outputs; `None` if it would be negative or the sizes overflow.
     pub fn output(&self) -> Option<usize> {
         if self.stride == 0 || self.dilation == 0 || self.filter == 0 {
             return None;
@@ -81,7 +81,8 @@ fn reach(filter: usize, dilation: usize) -> Option<usize> {
 }
 
 impl ConvShape {
-    /// A convolution over images, from the axes of height and width; none if the sizes make no sense.
+    /// A convolution over images, from the axes of height and width; `None` if the sizes are inconsistent or
+    /// overflow.
     pub fn image(
         batch: usize,
         axes: [Axis; 2],
@@ -124,7 +125,7 @@ impl ConvShape {
         shape.countable().then_some(shape)
     }
 
-    /// Whether all numbers of each array, and of an image with its zeros, can be counted with room to spare.
+    /// True if the element counts of all arrays, and of a padded image, fit `usize` with a margin.
     fn countable(&self) -> bool {
         let fits = |sizes: &[usize]| {
             let count = sizes.iter().try_fold(1usize, |count, &size| count.checked_mul(size.max(1)));

@@ -1,6 +1,7 @@
-//! Loops over elements: maps, zips, broadcasts; what is done to an element is the caller's closure.
+//! Loops over elements: maps, zips and broadcasts of a closure given by the caller.
 //!
-//! `cost` is a guess at the nanoseconds one element takes on one thread; it decides whether threads are worth it.
+//! `cost` estimates the nanoseconds one element takes on one thread; it decides whether splitting over threads pays
+//! off.
 
 mod broadcast;
 mod map;
@@ -25,7 +26,7 @@ pub mod cost {
     pub const SCALAR: f32 = 15.0;
 }
 
-/// What arrays are made of.
+/// The element type of arrays.
 pub trait Element: Copy + Send + Sync {}
 
 impl<T: Copy + Send + Sync> Element for T {}

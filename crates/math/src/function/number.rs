@@ -8,9 +8,9 @@ use crate::elementwise::Element;
 
 /// A number, real or complex.
 pub trait Number: Element + PartialEq + 'static {
-    /// Nothing.
+    /// The additive identity.
     const ZERO: Self;
-    /// The unit.
+    /// The multiplicative identity.
     const ONE: Self;
 
     /// The sum.

@@ -34,7 +34,7 @@ pub enum Unary {
     Erfc,
 }
 
-/// An operation on two values; comparisons answer one or zero, a derivative takes the incoming one on the right.
+/// An operation on two values. Comparisons return one or zero; a derivative takes the incoming gradient on the right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Binary {

@@ -1,4 +1,4 @@
-//! Which numbers can be multiplied, and how each kind goes about it.
+//! Element types of matrix products and the algorithm chosen for each.
 
 use super::kernel::{Finish, Kernels};
 use super::{Epilogue, Matrix, Span, blocked, kernel, thin};

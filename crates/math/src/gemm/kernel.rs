@@ -329,7 +329,7 @@ pub(crate) mod avx512 {
         }
     }
 
-    /// To be used only where AVX-512, AVX2 and FMA were detected. What is no tile is `narrow`'s.
+    /// To be used only where AVX-512, AVX2 and FMA were detected. Everything except tiles is delegated to `narrow`.
     pub(crate) const fn kernels<V: Vector, N: Vector<Lane = V::Lane>>(narrow: &Kernels<V::Lane>) -> Kernels<V::Lane> {
         Kernels {
             tile: [

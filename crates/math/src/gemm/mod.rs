@@ -1,4 +1,4 @@
-//! Matrix products: I see two strided matrices and a row-major result.
+//! Matrix products of strided matrices into a row-major result.
 
 mod blocked;
 mod element;
@@ -88,7 +88,7 @@ impl<'a, T> Epilogue<'a, T> {
 /// `out = lhs rhs`, row-major.
 ///
 /// # Panics
-/// If the sizes do not fit each other or the slices.
+/// If the sizes are inconsistent with each other or with the slices.
 pub fn matmul<T: Element>(pool: &Pool, lhs: Matrix<'_, T>, rhs: Matrix<'_, T>, out: &mut [T]) {
     matmul_with(pool, lhs, rhs, Epilogue::NONE, out);
 }
@@ -96,7 +96,7 @@ pub fn matmul<T: Element>(pool: &Pool, lhs: Matrix<'_, T>, rhs: Matrix<'_, T>, o
 /// `out = epilogue(lhs rhs)`, row-major.
 ///
 /// # Panics
-/// If the sizes do not fit each other or the slices.
+/// If the sizes are inconsistent with each other or with the slices.
 pub fn matmul_with<T: Element>(
     pool: &Pool,
     lhs: Matrix<'_, T>,
@@ -118,7 +118,7 @@ pub fn matmul_with<T: Element>(
 /// `offsets[n].0` in `lhs` and at `offsets[n].1` in `rhs`.
 ///
 /// # Panics
-/// If the sizes do not fit each other or the slices.
+/// If the sizes are inconsistent with each other or with the slices.
 pub fn matmul_batch<T: Element>(
     pool: &Pool,
     lhs: Matrix<'_, T>,
@@ -163,7 +163,7 @@ impl<T> Clone for Span<T> {
 }
 impl<T> Copy for Span<T> {}
 
-// SAFETY: a span is a pointer and a length; whoever dereferences it vouches for the place.
+// SAFETY: a span is a pointer and a length; every dereference states its own reason why the access is exclusive.
 unsafe impl<T: Send> Send for Span<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Span<T> {}
@@ -188,7 +188,7 @@ impl<T> Span<T> {
     /// `len` numbers from `offset` on.
     ///
     /// # Safety
-    /// The slice that the span was made of still lives, and nobody else uses these numbers meanwhile.
+    /// The slice the span was made from is still alive, and no other thread accesses these numbers meanwhile.
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn slice<'a>(&self, offset: usize, len: usize) -> &'a mut [T] {
         assert!(offset.checked_add(len).is_some_and(|end| end <= self.len), "slice beyond the result");

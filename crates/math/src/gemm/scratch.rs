@@ -22,7 +22,7 @@ pub(crate) fn with<T: Copy + Default + 'static, R>(len: usize, body: impl FnOnce
     result
 }
 
-/// Room for moving the first number to the start of a cache line.
+/// Slack for moving the first number to the start of a cache line.
 const LINE: usize = 64;
 
 /// The kept buffer that wastes least; never one that another caller on this thread is using.

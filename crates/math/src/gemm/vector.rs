@@ -114,7 +114,7 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn store(self, dst: *mut $lane) {
-                // SAFETY: the caller detected the instructions and promises the room at `dst`.
+                // SAFETY: the caller detected the instructions and guarantees that `dst` is writable.
                 unsafe { std::arch::x86_64::$store(dst, self.0) }
             }
 

@@ -48,7 +48,7 @@ impl<T: Copy> Operand<T> {
 /// Stores the first `count` elements of a chunk.
 ///
 /// # Safety
-/// There is room for `count` elements at `dst`; `count` is at most `WIDTH`.
+/// `dst` is writable for `count` elements; `count` is at most `WIDTH`.
 #[inline(always)]
 unsafe fn store<U>(dst: *mut U, count: usize, chunk: [MaybeUninit<U>; WIDTH]) {
     // SAFETY: in bounds by the caller's promise.

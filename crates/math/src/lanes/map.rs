@@ -26,7 +26,7 @@ impl<T: Element, U: Element> Map<T, U> {
         Map { run: run_scalar::<T, U, F>, cost: cost::SCALAR }
     }
 
-    /// The same function, known to take so many nanoseconds for an element.
+    /// The same function with an estimated cost in nanoseconds per element.
     pub fn costing(self, cost: f32) -> Map<T, U> {
         Map { cost, ..self }
     }

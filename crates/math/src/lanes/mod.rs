@@ -1,8 +1,8 @@
-//! One compiled loop for each function of one or two elements, whatever way its operands meet.
+//! One compiled loop per function of one or two elements, shared by all ways its operands can be laid out.
 //!
-//! A loop takes a few elements at a time into registers before it writes, so that the result may take the place of an
-//! operand, and an operand may stand still. What surrounds the loop (threads, shapes) knows element types but not the
-//! function, and is compiled once for all functions.
+//! A loop loads a few elements into registers before it writes, so that the result may overwrite an operand, and an
+//! operand may be a broadcast scalar. The code around the loop (threads, shapes) is generic over element types but
+//! not over the function, so it is compiled once for all functions.
 
 mod chunk;
 mod map;

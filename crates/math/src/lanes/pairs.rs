@@ -42,7 +42,7 @@ impl<A: Element, B: Element, U: Element> Pairs<A, B, U> {
         Pairs { run: run_scalar::<A, B, U, F>, cost: cost::SCALAR }
     }
 
-    /// The same function, known to take so many nanoseconds for an element.
+    /// The same function with an estimated cost in nanoseconds per element.
     pub fn costing(self, cost: f32) -> Pairs<A, B, U> {
         Pairs { cost, ..self }
     }
@@ -50,7 +50,7 @@ impl<A: Element, B: Element, U: Element> Pairs<A, B, U> {
     /// Writes the function of the pairs that meet.
     ///
     /// # Panics
-    /// If the lengths do not fit each other.
+    /// If the lengths are inconsistent.
     pub fn apply(&self, pool: &Pool, meeting: Meeting<'_>, a: &[A], b: &[B], dst: &mut [U]) {
         check(meeting, [a.len(), b.len()], dst.len());
         let job = Job { pairs: *self, meeting, a: operand(a), b: operand(b), dst: dst.as_mut_ptr() };
@@ -63,7 +63,7 @@ impl<T: Element, B: Element> Pairs<T, B, T> {
     /// As `apply`, where the result takes the place of the left operand, which is as long.
     ///
     /// # Panics
-    /// If the lengths do not fit each other.
+    /// If the lengths are inconsistent.
     pub fn apply_left(&self, pool: &Pool, meeting: Meeting<'_>, a: &mut [T], b: &[B]) {
         check(meeting, [a.len(), b.len()], a.len());
         let (len, dst) = (a.len(), a.as_mut_ptr());
@@ -78,7 +78,7 @@ impl<A: Element, T: Element> Pairs<A, T, T> {
     /// As `apply`, where the result takes the place of the right operand, which is as long.
     ///
     /// # Panics
-    /// If the lengths do not fit each other.
+    /// If the lengths are inconsistent.
     pub fn apply_right(&self, pool: &Pool, meeting: Meeting<'_>, a: &[A], b: &mut [T]) {
         check(meeting, [a.len(), b.len()], b.len());
         let (len, dst) = (b.len(), b.as_mut_ptr());
@@ -160,7 +160,7 @@ impl<T> Operand<T> {
     /// The operand from element `at` on.
     ///
     /// # Safety
-    /// There are so many elements, or the operand stands still.
+    /// The operand has at least `at` elements, or is a broadcast scalar.
     unsafe fn from(self, at: usize) -> Operand<T> {
         // SAFETY: promised by the caller.
         let start = if self.advances { unsafe { self.start.add(at) } } else { self.start };
@@ -201,7 +201,7 @@ impl<A: Element, B: Element, U: Element> Gather<'_, '_, A, B, U> {
     fn flush(&mut self) {
         let a = Operand { start: self.a.as_ptr(), advances: true };
         let b = Operand { start: self.b.as_ptr(), advances: true };
-        // SAFETY: so many elements were gathered for these places of the result, all inside.
+        // SAFETY: this many elements were gathered for these places of the result, all in bounds.
         unsafe { (self.job.pairs.run)(a, b, self.job.dst.add(self.done), self.filled) };
         self.done += self.filled;
         self.filled = 0;

@@ -1,4 +1,4 @@
-//! Max and average pooling over images and volumes, channels last; I see slices and a `PoolShape`.
+//! Max and average pooling over images and volumes, channels last.
 
 mod average;
 mod element;

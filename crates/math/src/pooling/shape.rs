@@ -21,7 +21,7 @@ pub struct PoolShape {
 }
 
 impl PoolShape {
-    /// A pooling over images, from the axes of height and width; none if the sizes make no sense.
+    /// A pooling over images, from the axes of height and width; `None` if the sizes are inconsistent or overflow.
     pub fn image(batch: usize, axes: [Axis; 2], channels: usize) -> Option<PoolShape> {
         PoolShape::new(batch, [Axis::valid(1, 1, 1, 1), axes[0], axes[1]], channels)
     }

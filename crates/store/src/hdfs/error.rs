@@ -1,4 +1,4 @@
-//! Errors of HDFS: their code, the URL of the file, what the name node said.
+//! Errors of HDFS: the code, the URL of the file and the message of the name node.
 
 use hdfs_native::HdfsError;
 use status::{Code, Error};

@@ -7,9 +7,9 @@ use io::fs::{RandomAccessFile, WritableFile};
 use status::{Result, failed_precondition};
 use std::sync::Arc;
 
-/// Reads are asked for in pieces of this size.
+/// Large reads are split into requests of this size.
 const PIECE: usize = 8 << 20;
-/// Writes are gathered up to this size.
+/// Writes are buffered up to this size.
 const BUFFER: usize = 1 << 20;
 
 pub(super) struct HdfsReader {
@@ -48,10 +48,10 @@ impl RandomAccessFile for HdfsReader {
     }
 }
 
-/// A file in the making; it is there at once, and grows.
+/// A file that is being written. It exists at once and grows.
 pub(super) struct HdfsWriter {
     name: String,
-    /// None after an error.
+    /// `None` after an error.
     file: Option<FileWriter>,
     buffer: Vec<u8>,
     calls: Arc<Calls>,
@@ -62,10 +62,10 @@ impl HdfsWriter {
         HdfsWriter { name: name.to_string(), file: Some(file), buffer: Vec::new(), calls }
     }
 
-    /// Writes what was gathered, and lets others see it if that is asked for.
+    /// Writes the buffer, and makes it visible to other readers if `visible`.
     fn send(&mut self, visible: bool) -> Result<()> {
         let Some(mut file) = self.file.take() else {
-            return Err(failed_precondition!("{}; it could not be written before", self.name));
+            return Err(failed_precondition!("{}; an earlier write to this file failed", self.name));
         };
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
         let file = self.calls.wait(&self.name, async move {

@@ -1,5 +1,5 @@
-//! Hadoop's file system: `hdfs://namenode:port/path`, or the name of a service that the configuration in
-//! `HADOOP_CONF_DIR` knows.
+//! Hadoop's file system: `hdfs://namenode:port/path`, or the name of a service in the configuration in
+//! `HADOOP_CONF_DIR`.
 
 mod error;
 mod files;
@@ -23,19 +23,19 @@ pub(crate) struct HdfsFileSystem {
     clients: Mutex<BTreeMap<String, Client>>,
     config: Option<String>,
     user: Option<String>,
-    /// How often and how long a name node is asked again, if no configuration says it.
+    /// Number of retries and their time limit, unless a configuration sets them.
     retries: [(&'static str, String); 2],
     calls: Arc<Calls>,
 }
 
-/// How requests are made: on threads of the store, for no longer than this.
+/// Runs requests on the threads of the store, with a time limit.
 pub(crate) struct Calls {
     threads: Arc<Threads>,
     limit: Duration,
 }
 
 impl Calls {
-    /// Asks and waits; no longer than the limit.
+    /// Runs a request and waits for its result, at most for the limit.
     fn wait<T: Send + 'static>(
         &self,
         name: &str,
@@ -49,11 +49,11 @@ impl Calls {
     }
 }
 
-/// Folders can be entered by all and written by their owner, as Hadoop's own tools make them.
+/// Directory mode: readable by all, writable by the owner, as created by Hadoop's own tools.
 const FOLDER_MODE: u32 = 0o755;
 
 impl HdfsFileSystem {
-    /// Reads its configuration when the first file is asked for.
+    /// The configuration is read at the first access to a file.
     pub fn new(threads: Arc<Threads>, options: &StoreOptions) -> HdfsFileSystem {
         let home = options.get("HADOOP_HOME").map(|home| format!("{home}/etc/hadoop"));
         HdfsFileSystem {
@@ -71,7 +71,7 @@ impl HdfsFileSystem {
             return Ok(client.clone());
         }
         let mut builder = ClientBuilder::new();
-        // Without a host it is the one the configuration has as its default.
+        // Without a host, the default file system of the configuration is used.
         if !service.ends_with("://") {
             builder = builder.with_url(service);
         }
@@ -104,7 +104,8 @@ impl HdfsFileSystem {
     }
 }
 
-/// Hadoop's own rule is 15 attempts with up to 15 s between them, in which the reason would be lost with our patience.
+/// Hadoop's default is 15 attempts with up to 15 s between them; our request timeout would hide the reason of the
+/// failure.
 fn retries(options: &StoreOptions) -> [(&'static str, String); 2] {
     let longest = options.retry_timeout / (options.retries as u32).max(1);
     [
@@ -113,11 +114,11 @@ fn retries(options: &StoreOptions) -> [(&'static str, String); 2] {
     ]
 }
 
-/// The service of a name, and the path there.
+/// The service in a URL, and the path there.
 pub(crate) fn address(name: &str) -> Result<(String, String)> {
     let (scheme, rest) = split_scheme(name);
     if scheme.is_empty() {
-        return Err(invalid!("{name} is not on HDFS"));
+        return Err(invalid!("{name} is not a URL of the form hdfs://host:port/path"));
     }
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();

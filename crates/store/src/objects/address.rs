@@ -7,18 +7,18 @@ use status::{Error, Result, invalid};
 /// A bucket and a key in it; the key is empty for the bucket itself.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Address {
-    /// The bucket; with its account before a slash, if the name has one.
+    /// The bucket; prefixed by its account and a slash, if the URL names one.
     pub bucket: String,
     pub key: Path,
 }
 
 impl Address {
-    /// The address in a name. Slashes that follow each other count as one, as they do in paths.
+    /// Parses a URL. Consecutive slashes count as one, as in paths.
     pub fn parse(scheme: &str, name: &str) -> Result<Address> {
         let mut parts = split_scheme(name).1.split('/');
         let mut bucket = parts.next().unwrap_or_default().to_string();
         let mut parts = parts.filter(|part| !part.is_empty() && *part != ".");
-        // The name of a container has no dots; that of an account's host has.
+        // A container name has no dots; the host name of an account has.
         if scheme == "az" && bucket.contains('.') {
             let container = parts.next().ok_or_else(|| no_bucket(scheme, name))?;
             bucket = format!("{bucket}/{container}");

@@ -1,4 +1,4 @@
-//! How the buckets of each scheme are found: settings of the environment become settings of a client.
+//! Creates the clients of each scheme from the settings in the options.
 
 use super::connector::Connector;
 use crate::StoreOptions;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Makes the client of a bucket.
+/// Creates the client of a bucket.
 pub(crate) type Connect = Box<dyn Fn(&str) -> Result<Arc<dyn ObjectStore>> + Send + Sync>;
 
 /// The schemes of this build.
@@ -26,7 +26,7 @@ pub(crate) fn schemes(options: &StoreOptions) -> Vec<(&'static str, Connect)> {
     found
 }
 
-/// How often and how long requests are tried again.
+/// Number and time limit of retries.
 fn retry(options: &StoreOptions) -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() };
     RetryConfig { backoff, max_retries: options.retries, retry_timeout: options.retry_timeout }
@@ -40,7 +40,8 @@ fn connector(options: &StoreOptions) -> Connector {
     Connector::new(options)
 }
 
-/// Whether requests to this address go without TLS: whoever writes `http://` wants that, unless a setting forbids it.
+/// True if requests to this address may go without TLS: an explicit `http://` asks for it, unless a setting forbids
+/// it.
 fn plain_http(options: &StoreOptions, setting: &str, address: Option<&str>) -> bool {
     match options.get(setting) {
         Some(said) => truth(said),
@@ -52,7 +53,7 @@ fn truth(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on")
 }
 
-/// Settings of a family that the client knows; the environment has others, for other programs.
+/// Settings of a family that the client understands; the environment may contain others for other programs.
 fn known<'a, K: FromStr>(options: &'a StoreOptions, family: &'a str) -> impl Iterator<Item = (K, &'a str)> {
     let key = |name: &str| name.to_ascii_lowercase().parse::<K>().ok();
     options.family(family).filter_map(move |(name, value)| key(name).map(|key| (key, value)))
@@ -97,7 +98,7 @@ pub(crate) mod s3 {
         }
     }
 
-    /// Where the store is, if it is not Amazon's: the variables of AWS's tools, then TensorFlow's, which has no scheme.
+    /// The endpoint, if it is not Amazon's: the variables of AWS's tools, then TensorFlow's, which has no scheme.
     pub(crate) fn endpoint(options: &StoreOptions) -> Option<String> {
         let names = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "S3_ENDPOINT"];
         let address = names.iter().find_map(|name| options.get(name))?;
@@ -132,7 +133,7 @@ pub(crate) mod gs {
                 builder = builder.with_config(key, value);
             }
         }
-        // An emulator has no accounts, and some requests are made with one even if signatures are to be skipped.
+        // An emulator has no accounts, but some requests need one even if signatures are skipped.
         if options.get("STORAGE_EMULATOR_HOST").is_some() {
             builder = builder.with_bearer_token("emulator");
         }
@@ -142,7 +143,7 @@ pub(crate) mod gs {
         }
     }
 
-    /// Where the store is, if it is not Google's.
+    /// The endpoint, if it is not Google's.
     pub(crate) fn address(options: &StoreOptions) -> Option<String> {
         let address = options.get("GOOGLE_BASE_URL").or(options.get("STORAGE_EMULATOR_HOST"))?;
         let scheme = if address.contains("://") { "" } else { "http://" };
@@ -174,7 +175,7 @@ pub(crate) mod az {
                 builder = builder.with_config(key, value);
             }
         }
-        // The names that Azure's own tools have for these.
+        // The variable names used by Azure's own tools.
         if let Some(account) = options.get("AZURE_STORAGE_ACCOUNT") {
             builder = builder.with_account(account);
         }

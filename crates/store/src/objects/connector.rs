@@ -1,4 +1,4 @@
-//! HTTP with `ring` as its cryptography, chosen here and not for the whole process.
+//! HTTP clients with `ring` as their cryptography provider, without setting the provider of the whole process.
 
 use crate::StoreOptions;
 use object_store::client::{HttpClient, HttpConnector};
@@ -12,7 +12,7 @@ use rustls_platform_verifier::Verifier;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Makes HTTP clients. Proxies and certificates are those of the options; nothing else is read from the environment.
+/// Creates HTTP clients. Proxies and certificates come from the options; nothing else is read from the environment.
 #[derive(Debug)]
 pub(super) struct Connector {
     http_proxy: Option<String>,
@@ -67,7 +67,7 @@ impl Connector {
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
         let set = |key| options.get_config_value(&key);
-        // Asked for a service that hands out credentials, which is near or not there at all.
+        // True for a credential service, which is either close by or absent.
         let near = set(ClientConfigKey::ConnectTimeout).is_some_and(|text| text == "1s");
         let connect = if near { Duration::from_secs(1) } else { self.connect_timeout };
         let builder = self.proxies(ClientBuilder::new().tls_backend_preconfigured(self.tls()?))?;

@@ -1,10 +1,10 @@
-//! Errors of stores: their code, the URL of the file, what the store said; never a key.
+//! Errors of object stores: the code, the URL of the file and the message of the store, without credentials.
 
 use object_store::client::{HttpError, HttpErrorKind};
 use status::{Code, Error};
 use std::error::Error as StdError;
 
-/// As much of an answer that is no XML as is shown.
+/// Bytes shown of a response that is not XML.
 const SHOWN: usize = 400;
 
 /// The error of a file.
@@ -28,7 +28,7 @@ fn code(error: &object_store::Error) -> Code {
     }
 }
 
-/// The code of an error on the way to a store, or of an answer that has no variant of its own.
+/// The code of a transport error, or of a response without a variant of its own.
 fn transport(error: &object_store::Error) -> Code {
     if let Some(number) = status_number(&error.to_string()) {
         return match number {
@@ -51,7 +51,7 @@ fn transport(error: &object_store::Error) -> Code {
     }
 }
 
-/// The number of the answer that is spoken of.
+/// The HTTP status number in an error text.
 fn status_number(text: &str) -> Option<u16> {
     let (_, after) = text.split_once("status code: ")?;
     after.get(..3)?.parse().ok()
@@ -70,14 +70,14 @@ fn sentence(code: Code, error: &object_store::Error) -> String {
         return "No such file or directory".to_string();
     }
     let shown: String = text.chars().take(SHOWN).collect();
-    // What the operating system or TLS said is at the end of the chain, and in no text before it.
+    // The message of the operating system or TLS is at the end of the chain only.
     match chain(error).last().map(ToString::to_string) {
         Some(cause) if !shown.contains(&cause) => format!("{}: {cause}", shown.trim_end()),
         _ => shown.trim_end().to_string(),
     }
 }
 
-/// What the store said in its XML: the rest repeats the request, with its signature.
+/// The message in the XML of a response; the rest repeats the request, including its signature.
 fn said(text: &str) -> Option<String> {
     let element = |name: &str| {
         let (_, after) = text.split_once(&format!("<{name}>"))?;
@@ -90,7 +90,7 @@ fn said(text: &str) -> Option<String> {
     })
 }
 
-/// The text without secrets, and without what follows the `?` of a URL: Azure's shared signatures are there.
+/// The text without secrets and without the query of URLs, where Azure puts shared access signatures.
 fn scrubbed(text: String, secrets: &[String]) -> String {
     let text = secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "[hidden]"));
     let mut shown = String::with_capacity(text.len());

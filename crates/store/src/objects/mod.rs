@@ -1,4 +1,4 @@
-//! A store of objects as a file system: folders are what names have in common, a file is there when it is complete.
+//! An object store as a file system: folders are common prefixes of names, and a file appears when it is complete.
 
 mod address;
 pub(crate) mod connect;
@@ -35,11 +35,11 @@ pub(crate) struct ObjectFileSystem {
     shared: Arc<Shared>,
 }
 
-/// A store copies no larger object by itself.
+/// The largest object that stores copy in one request.
 const LARGEST_COPY: u64 = 5 << 30;
 
 impl ObjectFileSystem {
-    /// Buckets that `connect` finds.
+    /// `connect` creates the client of a bucket.
     pub fn new(scheme: &'static str, connect: Connect, threads: Arc<Threads>, options: &StoreOptions) -> Self {
         ObjectFileSystem::sized(scheme, connect, threads, options, Sizes::default())
     }
@@ -55,7 +55,7 @@ impl ObjectFileSystem {
         ObjectFileSystem { scheme, connect, buckets: Mutex::default(), shared }
     }
 
-    /// Where a name is; the key is empty for the bucket itself.
+    /// The object for a URL; the key is empty for the bucket itself.
     fn place(&self, name: &str) -> Result<Place> {
         let Address { bucket, key } = Address::parse(self.scheme, name)?;
         let mut buckets = self.buckets.lock();
@@ -71,7 +71,7 @@ impl ObjectFileSystem {
         Ok(Place { store, key, name: name.to_string(), shared: self.shared.clone() })
     }
 
-    /// Where a file is: a name within a bucket.
+    /// The object for a URL that must name a key.
     fn file(&self, name: &str) -> Result<Place> {
         let place = self.place(name)?;
         match place.key.as_ref().is_empty() {
@@ -112,7 +112,7 @@ impl FileSystem for ObjectFileSystem {
                 Err(error) => return Err(error),
             }
         }
-        // The root of a bucket is there though nothing may be in it.
+        // The root of a bucket exists even if the bucket is empty.
         match is_folder(&place)? || place.key.as_ref().is_empty() {
             true => Ok(FileStat { size: 0, modified: SystemTime::UNIX_EPOCH, is_dir: true }),
             false => Err(missing(name)),
@@ -137,12 +137,12 @@ impl FileSystem for ObjectFileSystem {
 
     fn delete(&self, name: &str) -> Result<()> {
         let place = self.file(name)?;
-        // Stores do not say whether there was anything to delete.
+        // Stores do not report whether there was anything to delete.
         head(&place)?;
         place.wait(|store, key| async move { store.delete(&key).await })
     }
 
-    /// Nothing to do: a folder is there with the first file in it.
+    /// Does nothing: a folder exists as soon as there is a file in it.
     fn create_dir(&self, name: &str) -> Result<()> {
         self.place(name).map(drop)
     }
@@ -171,7 +171,7 @@ impl FileSystem for ObjectFileSystem {
         }
     }
 
-    /// Copies, then deletes. Files of a folder follow one after the other.
+    /// Copies, then deletes; the files of a folder one after the other.
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         let (source, target) = (self.place(from)?, self.place(to)?);
         if source.key == target.key && Arc::ptr_eq(&source.store, &target.store) {
@@ -223,19 +223,19 @@ fn head_if_there(place: &Place) -> Result<Option<ObjectMeta>> {
     }
 }
 
-/// What names of objects in a folder begin with; nothing for the whole bucket.
+/// The common prefix of the objects in a folder; `None` for the whole bucket.
 fn prefix(key: &Path) -> Option<Path> {
     (!key.as_ref().is_empty()).then(|| key.clone())
 }
 
-/// Whether there is any object in a folder.
+/// True if there is at least one object in the folder.
 fn is_folder(place: &Place) -> Result<bool> {
     let key = prefix(&place.key);
     let first = place.wait(|store, own| async move {
         let mut objects = store.list(key.as_ref());
         loop {
             match objects.next().await.transpose()? {
-                // The mark some tools set for an empty folder.
+                // Some tools create an empty object to mark an empty folder.
                 Some(object) if object.location == own && object.size == 0 => {}
                 found => return Ok(found),
             }
@@ -244,7 +244,7 @@ fn is_folder(place: &Place) -> Result<bool> {
     Ok(first.is_some())
 }
 
-/// All objects in a folder and in the folders in it.
+/// All objects in a folder and its subfolders.
 fn below(place: &Place) -> Result<Vec<ObjectMeta>> {
     let key = prefix(&place.key);
     place.wait(|store, _| async move { store.list(key.as_ref()).try_collect().await })
@@ -257,7 +257,7 @@ fn delete_all(place: &Place, keys: Vec<Path>) -> Result<()> {
     })
 }
 
-/// Copies an object: within the store if it can do that, else through this process.
+/// Copies an object within the store if it supports that, else through this process.
 fn copy(source: &Place, target: &Place, size: u64) -> Result<()> {
     if Arc::ptr_eq(&source.store, &target.store) && size <= LARGEST_COPY {
         let to = target.key.clone();

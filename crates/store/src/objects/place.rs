@@ -1,4 +1,4 @@
-//! One object: where it is, how to ask for it, and what to say if that fails.
+//! One object: its address, its requests and its errors.
 
 use super::error;
 use crate::threads::{Threads, answer};
@@ -8,18 +8,18 @@ use status::{Error, Result};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// How much is moved at once.
+/// Request sizes and limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     /// Parts of an upload, and pieces of a large read.
     pub part: usize,
     /// Parts of an upload that has become very long.
     pub long_part: usize,
-    /// After so many parts it is very long; stores take ten thousand.
+    /// The number of parts after which `long_part` applies; stores accept ten thousand parts per upload.
     pub short_parts: usize,
-    /// Parts and pieces under way at the same time.
+    /// The number of parts or pieces in flight at the same time.
     pub parallel: usize,
-    /// What a small read brings along with what was asked for; files up to this size are read at once.
+    /// Read-ahead of a small read; files up to this size are read in one request.
     pub ahead: usize,
 }
 
@@ -58,7 +58,7 @@ impl Place {
         Place { key, ..self.clone() }
     }
 
-    /// Asks the store and waits for the answer.
+    /// Sends a request and waits for the response.
     pub fn wait<T, F>(&self, ask: impl FnOnce(Arc<dyn ObjectStore>, Path) -> F) -> Result<T>
     where
         T: Send + 'static,
@@ -68,7 +68,7 @@ impl Place {
         asked.map_err(|error| self.failed(&error))
     }
 
-    /// Asks the store; `answer` waits.
+    /// Sends a request; `answer` waits for it.
     pub fn begin<T: Send + 'static>(
         &self,
         work: impl Future<Output = object_store::Result<T>> + Send + 'static,
@@ -76,7 +76,7 @@ impl Place {
         self.shared.threads.begin(work)
     }
 
-    /// The answer of what was begun.
+    /// Waits for the response to a request that was begun.
     pub fn answer<T>(&self, begun: &Receiver<object_store::Result<T>>) -> Result<T> {
         answer(begun)?.map_err(|error| self.failed(&error))
     }

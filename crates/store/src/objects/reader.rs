@@ -1,4 +1,5 @@
-//! Reads an object at any offset: small reads bring more along, large ones come in pieces side by side.
+//! Random-access reads of an object: small reads are extended by a read-ahead, large ones split into parallel
+//! requests.
 
 use super::place::Place;
 use bytes::Bytes;
@@ -12,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) struct ObjectReader {
     place: Place,
-    /// The size when it was last asked for; files grow.
+    /// The size at the last check; files may grow.
     size: AtomicU64,
-    /// What the last small read brought along.
+    /// The bytes of the last read-ahead.
     ahead: Mutex<Ahead>,
 }
 
@@ -40,7 +41,7 @@ impl ObjectReader {
         ObjectReader { place, size: AtomicU64::new(size), ahead: Mutex::default() }
     }
 
-    /// How far the file reaches beyond `offset`; it is asked again if that is nothing.
+    /// Bytes beyond `offset`; the size is checked again before the end of file is reported.
     fn left(&self, offset: u64) -> Result<u64> {
         let known = self.size.load(Ordering::Relaxed);
         if offset < known {
@@ -55,7 +56,7 @@ impl ObjectReader {
         self.place.wait(|store, key| async move { store.get_range(&key, range).await })
     }
 
-    /// Bytes that begin at `offset`: those that came along before, or new ones, at least `need` if they are there.
+    /// Bytes from `offset` on: from the read-ahead or from a new request, at least `need` unless the file ends.
     fn small(&self, offset: u64, need: usize) -> Result<Bytes> {
         let sizes = self.place.shared.sizes;
         let size = self.size.load(Ordering::Relaxed);
@@ -66,7 +67,7 @@ impl ObjectReader {
             }
             match size <= sizes.ahead as u64 {
                 true => (0, sizes.ahead),
-                // Who goes on where the last read ended will go on: twice as much each time.
+                // Sequential reads double the read-ahead each time.
                 false if offset == ahead.end() => (offset, (2 * ahead.bytes.len()).clamp(sizes.ahead, sizes.part)),
                 false => (offset, sizes.ahead),
             }
@@ -78,7 +79,7 @@ impl ObjectReader {
         Ok(bytes.slice(skip..))
     }
 
-    /// Pieces side by side, as many as there may be; then the next.
+    /// Runs up to `parallel` requests at the same time.
     fn large(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let sizes = self.place.shared.sizes;
         let mut done = 0;

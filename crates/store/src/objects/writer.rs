@@ -1,4 +1,4 @@
-//! Writes an object: small ones at once, large ones in parts that follow each other out while more is written.
+//! Writes an object: small ones in one request, large ones as a multipart upload that runs while more is written.
 
 use super::place::Place;
 use io::fs::WritableFile;
@@ -7,18 +7,18 @@ use status::{Code, Error, Result};
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 
-/// An object in the making. What others see changes with `flush` and `close`, all at once; dropped before, what was
-/// written since is given up.
+/// An object that is being written. `flush` and `close` publish its content atomically; what was written since is
+/// discarded if it is dropped before.
 pub(super) struct ObjectWriter {
     place: Place,
-    /// How many bytes of the object as others see it come before the upload and the buffer.
+    /// Bytes of the published object that precede the upload and the buffer.
     kept: u64,
     upload: Option<Upload>,
-    /// What was not uploaded yet; everything, as long as that is less than a part.
+    /// Bytes not uploaded yet; everything, while that is less than a part.
     buffer: Vec<u8>,
-    /// Whether others see something else than what was written.
+    /// True if the published content differs from what was written.
     changed: bool,
-    /// Why it cannot be completed.
+    /// The error that prevents completion.
     failure: Option<Error>,
 }
 
@@ -30,12 +30,12 @@ struct Upload {
 }
 
 impl ObjectWriter {
-    /// In place of what is there.
+    /// Replaces an existing object.
     pub fn create(place: Place) -> ObjectWriter {
         ObjectWriter { place, kept: 0, upload: None, buffer: Vec::new(), changed: true, failure: None }
     }
 
-    /// After what is there: `size` bytes.
+    /// Appends to an existing object of `size` bytes.
     pub fn after(place: Place, size: u64) -> Result<ObjectWriter> {
         let mut writer = ObjectWriter::create(place);
         writer.changed = false;
@@ -81,7 +81,7 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// Begins an upload, and puts what is to be kept at its beginning.
+    /// Starts a multipart upload, with the bytes to preserve as its beginning.
     fn begin_upload(&mut self) -> Result<()> {
         if self.upload.is_some() {
             return Ok(());
@@ -119,7 +119,7 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// Lets others see everything.
+    /// Publishes everything written so far.
     fn publish(&mut self) -> Result<()> {
         if !self.changed {
             return Ok(());
@@ -155,7 +155,7 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// After an error there is nothing more to be done.
+    /// Runs `work` unless an earlier call failed; a failure is permanent.
     fn once(&mut self, work: impl FnOnce(&mut ObjectWriter) -> Result<()>) -> Result<()> {
         if let Some(error) = &self.failure {
             return Err(error.clone());
@@ -185,7 +185,7 @@ impl WritableFile for ObjectWriter {
 impl Drop for ObjectWriter {
     fn drop(&mut self) {
         let Some(Upload { mut inner, running, .. }) = self.upload.take() else { return };
-        // A store that does not answer would not hear of it either.
+        // A store that does not respond cannot receive the request to abort either.
         let silent = |error: &Error| matches!(error.code, Code::Unavailable | Code::DeadlineExceeded);
         if self.failure.as_ref().is_some_and(silent) {
             return;

@@ -1,4 +1,4 @@
-//! Names on HDFS, and a name node that is not there.
+//! URLs of HDFS, and an unreachable name node.
 
 use crate::hdfs::address;
 use crate::{StoreOptions, file_systems};

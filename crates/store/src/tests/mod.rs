@@ -1,4 +1,4 @@
-//! Files of stores: their semantics over objects in memory, names, settings, secrets; and a store that is not there.
+//! File semantics over an in-memory object store; URLs, settings, secrets; unreachable stores.
 
 #[cfg(feature = "hdfs")]
 mod hdfs;

@@ -220,7 +220,7 @@ fn waits_on_a_thread_of_another_runtime() {
     runtime.block_on(async {
         systems.write("s3://bucket/file", &bytes(35)).unwrap();
         assert_eq!(systems.read("s3://bucket/file").unwrap(), bytes(35));
-        // Its threads end here, which a runtime must not do on the thread of another.
+        // Dropping joins the threads, which a tokio runtime does not allow on a thread of another runtime.
         drop(systems);
     });
 }

@@ -1,4 +1,4 @@
-//! Stores that are not there, or take a request and never answer.
+//! Stores that are unreachable, or that accept a request and never respond.
 
 use crate::{StoreOptions, file_systems};
 use status::Code;
@@ -19,7 +19,7 @@ fn options(address: &str) -> StoreOptions {
 #[cfg(feature = "s3")]
 #[test]
 fn a_store_that_is_not_there_is_unavailable() {
-    // A port that was free a moment ago, so that nobody answers there.
+    // A port that was free a moment ago, so that connections are refused.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let error = file_systems(&options(&address)).read("s3://bucket/file").unwrap_err();
     assert_eq!(error.code, Code::Unavailable, "{error}");

@@ -1,4 +1,4 @@
-//! Memory that comes and goes: every block is somebody's alone, and what is kept is bounded and used again.
+//! The recycling allocator: no block is handed out twice, and free lists are bounded and reused.
 
 use crate::allocator::Recycling;
 use proptest::prelude::*;
@@ -6,12 +6,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// The system's, which is told every layout again when memory comes back.
+/// The system allocator with a check that every block is freed with the layout it was allocated with.
 #[derive(Default)]
 struct Checked(Mutex<HashMap<usize, Layout>>);
 
 impl Checked {
-    /// How many blocks are not back.
+    /// Number of blocks in use.
     fn out(&self) -> usize {
         self.0.lock().unwrap().len()
     }
@@ -22,7 +22,7 @@ unsafe impl GlobalAlloc for &Checked {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc(layout) };
-        assert!(self.0.lock().unwrap().insert(block as usize, layout).is_none(), "given twice");
+        assert!(self.0.lock().unwrap().insert(block as usize, layout).is_none(), "handed out twice");
         block
     }
 
@@ -70,7 +70,7 @@ impl Held {
         // SAFETY: the block is held, with this layout, and given back once.
         unsafe {
             let bytes = std::slice::from_raw_parts(self.start, self.layout.size());
-            assert!(bytes.iter().all(|&byte| byte == self.mark), "somebody else wrote here");
+            assert!(bytes.iter().all(|&byte| byte == self.mark), "another owner wrote to this block");
             allocator.dealloc(self.start, self.layout);
         }
     }
@@ -106,7 +106,7 @@ fn small_large_and_aligned_blocks_pass() {
     for layout in layouts {
         Held::new(&allocator, layout, 1, true).resized(&allocator, layout.size() + 1000).release(&allocator);
     }
-    // The first one had grown into what is kept.
+    // The first block grew into a size that is recycled.
     assert_eq!((other.out(), allocator.kept()), (1, 72 << 10));
 }
 
@@ -117,7 +117,7 @@ fn little_is_kept_and_what_nobody_takes_goes() {
     let many: Vec<_> = (0..100).map(|mark| Held::new(&allocator, bytes(1 << 20), mark, false)).collect();
     many.into_iter().for_each(|block| block.release(&allocator));
     assert_eq!((other.out(), allocator.kept()), (16, 16 << 20));
-    // Another size is in use now.
+    // Now the program uses another size.
     for mark in 0..=255 {
         Held::new(&allocator, bytes(64 << 10), mark, false).release(&allocator);
     }
@@ -150,7 +150,7 @@ fn threads_share_blocks_and_never_one_block() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is taken, grown, shrunk and given back, in whatever order.
+    /// Random sequences of allocating, growing, shrinking and freeing.
     #[test]
     fn any_order_of_calls(calls in prop::collection::vec((0usize..4, 0usize..8, 1usize..1_200_000, 0u32..8), 1..80)) {
         let other = Checked::default();

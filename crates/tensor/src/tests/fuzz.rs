@@ -1,4 +1,4 @@
-//! Messages from anybody: decoding answers or refuses, and takes no more memory than the message claims.
+//! Arbitrary messages: decoding returns a tensor or an error, and allocates no more than the message claims.
 
 use crate::wire::{decode_tensor, encode_tensor};
 use crate::{DType, Tensor};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use prost::Message;
 use proto::tensorflow as pb;
 
-/// Decodes; a result must be what its shape says, and come back from its own encoding.
+/// Decodes a message; a result must match its shape and survive an encoding round trip.
 fn survives(message: pb::TensorProto) -> Result<(), TestCaseError> {
     let Ok(tensor) = decode_tensor(message) else { return Ok(()) };
     prop_assert_eq!(tensor.elements(), tensor.shape().elements());
@@ -23,7 +23,7 @@ fn raw(tensor: &Tensor) -> Vec<u8> {
     }
 }
 
-/// Whether the message claims so many elements that a test had better not make them.
+/// True if the message claims too many elements to allocate in a test.
 fn claims_much(message: &pb::TensorProto) -> bool {
     let dims = message.tensor_shape.iter().flat_map(|shape| &shape.dim).map(|dim| dim.size);
     let count = dims.map(i128::from).try_fold(1i128, i128::checked_mul);

@@ -1,9 +1,9 @@
-//! What is known of shapes, against the sets of shapes that the descriptions admit.
+//! Static shapes, checked against the sets of shapes they describe.
 
 use crate::{PartialShape, Shape};
 use proptest::prelude::*;
 
-/// Descriptions of up to three dimensions of up to two elements.
+/// Static shapes of rank up to three with dimensions up to two.
 fn partial() -> impl Strategy<Value = PartialShape> {
     prop_oneof![
         1 => Just(PartialShape::unknown()),
@@ -11,7 +11,7 @@ fn partial() -> impl Strategy<Value = PartialShape> {
     ]
 }
 
-/// Every shape that such descriptions can tell apart.
+/// Every shape that such descriptions can distinguish.
 fn shapes() -> Vec<Shape> {
     let mut shapes = vec![Shape::scalar()];
     let mut last = shapes.clone();

@@ -1,11 +1,11 @@
-//! Blocks that are kept for the next result of about their size.
+//! The list of recycled blocks.
 
 use crate::buffer::{Block, Recycled};
 use std::time::{Duration, Instant};
 
 fn keep(kept: &mut Recycled, len: usize, now: Instant) {
     let block = Block::new(len, false).expect("room");
-    assert!(kept.put(block, now).is_empty(), "{len} bytes are worth keeping");
+    assert!(kept.put(block, now).is_empty(), "{len} bytes should be recycled");
 }
 
 #[test]

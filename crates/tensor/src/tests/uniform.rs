@@ -1,8 +1,8 @@
-//! Bytes that are one element over and over are what they would be had they been made at once.
+//! A lazily materialised buffer behaves like one that is materialised at once.
 
 use crate::{Buffer, DType, Element, Shape, Tensor};
 
-/// Enough elements not to be made at once.
+/// Enough elements to be materialised lazily.
 const MANY: usize = (5 << 20) + 3;
 
 fn many<T: Element>(value: T) -> Tensor {

@@ -1,4 +1,4 @@
-//! Messages as real TensorFlow writes them, and what no message may do.
+//! Messages written by real TensorFlow, and malformed messages.
 
 use crate::wire::{decode_tensor, encode_tensor};
 use crate::{
@@ -31,7 +31,7 @@ fn from_hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// A tensor as the fixtures spell it: floats by their bits, strings in hex.
+/// A tensor in the notation of the fixtures: floats by their bits, strings in hex.
 fn spell(tensor: &Tensor) -> String {
     fn all<T: Element, D: Display>(tensor: &Tensor, spell: impl Fn(T) -> D) -> Vec<String> {
         tensor.values::<T>().unwrap().iter().map(|&value| spell(value).to_string()).collect()
