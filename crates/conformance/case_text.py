@@ -295,7 +295,7 @@ def shape_of(text):
 
 
 def session(patience=0):
-    """A session that runs graphs as they are; no step may take longer than so many milliseconds, if any are said."""
+    """A session that runs graphs as they are; no step may take longer than the given number of milliseconds, if set."""
     config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config.operation_timeout_in_ms = patience
     rewrite = config.graph_options.rewrite_options

@@ -21,6 +21,7 @@ usage: cargo xtask <task>
                    of 2.2 GB (it takes 8 GB of memory)
   python           install TensorFlow into the cache and print the path of its interpreter
   screenshots      draw the pictures of docs/images anew: TensorBoard on a run of the demo
+  builders         write the raw builders of ops from the rows
   cases --update   let real TensorFlow write the expected part of all conformance cases
   cases --update F only those of the files F…
 ";
@@ -36,6 +37,7 @@ fn main() -> Result<()> {
             println!("{}", python::interpreter()?.display());
             Ok(())
         }
+        ["builders"] => test::write_builders(),
         ["cases", "--update", ref files @ ..] => test::update_cases(files),
         _ => {
             eprint!("{HELP}");

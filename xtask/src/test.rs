@@ -71,6 +71,13 @@ pub fn soak() -> Result<()> {
     crate::run(&mut large)
 }
 
+/// Writes the raw builders of `ops` from its rows.
+pub fn write_builders() -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let example = ["run", "--package", "flowgrid-conformance", "--bin", "write_builders"];
+    crate::run(Command::new(&cargo).current_dir(root()).args(example))
+}
+
 /// Lets real TensorFlow write what it expects of the conformance cases.
 pub fn update_cases(files: &[&str]) -> Result<()> {
     let script = root().join("crates/conformance/update.py");

@@ -1,6 +1,6 @@
 //! The Rust half of `checkpoint_test.py`: writes and reads checkpoints, graphs and saved models as it is told.
 
-use flowgrid::ops::data_structures::{lookup_access::lookup_table_find, lookup_table::hash_table};
+use flowgrid::ops::data_structures::lookup::{access::lookup_table_find, table::hash_table};
 use flowgrid::prelude::*;
 use flowgrid::train::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load, predict_signature};
 use flowgrid::train::saver::Saver;
@@ -48,8 +48,8 @@ fn save(folder: &str, target: &str) -> Result<()> {
     let init = global_variables_initializer(&graph);
     let start = flowgrid::layers::collection::nodes(&graph, "start");
     let session = Session::with_config(target, &graph, SessionConfig::default())?;
-    session.execute(&init, feeds! {})?;
-    session.execute(&start[0], feeds! {})?;
+    session.execute(&init)?;
+    session.execute(&start[0])?;
     println!("{}", plain.save(&session, &format!("{folder}/plain"), 42)?);
     println!("{}", sharded.save(&session, &format!("{folder}/sharded"), 42)?);
     Ok(())
@@ -62,7 +62,7 @@ fn restore(prefix: &str, target: &str) -> Result<()> {
     let session = Session::with_config(target, &graph, SessionConfig::default())?;
     saver.restore(&session, prefix)?;
     for value in &values {
-        println!("{:?}", session.run::<Vec<f32>>(value, feeds! {})?);
+        println!("{:?}", session.run::<Vec<f32>>(value)?);
     }
     Ok(())
 }
@@ -74,14 +74,14 @@ fn import(prefix: &str, fetches: &[&str]) -> Result<()> {
     let saver = import_meta_graph(&graph, &format!("{prefix}.meta"))?.expect("it has variables");
     let session = Session::local(&graph);
     saver.restore(&session, prefix)?;
-    println!("{}", session.run::<f32>("loss:0", feeds! {})?);
+    println!("{}", session.run::<f32>("loss:0")?);
     let names = |variables: Vec<Variable>| variables.iter().map(Variable::name).collect::<Vec<_>>().join(",");
     println!("{}", names(global_variables(&graph)));
     println!("{}", names(trainable_variables(&graph)));
     // The graph can be trained on as it is.
     println!("{}", saver.save(&session, &format!("{prefix}-again"), None)?);
     for fetch in fetches {
-        println!("{}", session.run::<f32>(*fetch, feeds! {})?);
+        println!("{}", session.run::<f32>(*fetch)?);
     }
     Ok(())
 }
@@ -99,7 +99,7 @@ fn train(target: &str, folder: &str) -> Result<()> {
     }
     let mut session = session.start()?;
     for _ in std::io::stdin().lines() {
-        let made = session.run::<()>(&next, feeds! {}).and_then(|()| session.run::<i64>(&step, feeds! {}));
+        let made = session.run::<()>(&next).and_then(|()| session.run::<i64>(&step));
         match made {
             Ok(step) => println!("{step}"),
             Err(error) => println!("{}", error.to_string().replace('\n', " ")),
@@ -115,7 +115,7 @@ fn export_model(folder: &str) -> Result<()> {
     let y = x.matmul(&w);
     let init = global_variables_initializer(&graph);
     let session = Session::local(&graph);
-    session.execute(&init, feeds! {})?;
+    session.execute(&init)?;
     let signatures = BTreeMap::from([("serving_default".to_string(), predict_signature([("x", &x)], [("y", &y)]))]);
     let mut builder = SavedModelBuilder::new(folder)?;
     let options = MetaGraphOptions { signatures, ..MetaGraphOptions::default() };
@@ -152,7 +152,7 @@ fn export_words(folder: &str, vocabulary: &str) -> Result<()> {
     let found = rows.value().gather(&numbers);
     let init = global_variables_initializer(&graph);
     let session = Session::local(&graph);
-    session.execute(&init, feeds! {})?;
+    session.execute(&init)?;
     let signature = predict_signature([("words", &words)], [("rows", &found)]);
     let options = MetaGraphOptions {
         signatures: BTreeMap::from([("serving_default".to_string(), signature)]),

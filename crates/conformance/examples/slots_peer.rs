@@ -23,9 +23,9 @@ fn main() -> Result<()> {
 
     let mut session = MonitoredTrainingSession::new(&graph).master(target).is_chief(task == "0").start()?;
     for _ in 0..steps {
-        session.run::<()>(&train, feeds! {})?;
+        session.run::<()>(&train)?;
     }
-    let found: Vec<f32> = session.run(&w, feeds! {})?;
+    let found: Vec<f32> = session.run(&w)?;
     println!("{found:?}");
     session.close()
 }

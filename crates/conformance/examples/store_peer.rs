@@ -39,7 +39,7 @@ fn train(systems: &FileSystems, folder: &str, steps: i64) -> Result<()> {
         .save_summaries(Some(Every::Steps(1)))
         .hook(hooks::StopAtStep::last_step(steps))
         .start()?;
-    session.until_stop(|session| session.run(&train, feeds! {}))?;
+    session.until_stop(|session| session.run(&train))?;
     let latest = latest_checkpoint_on(systems, folder)?.unwrap_or_default();
     println!("step {}", latest.rsplit('-').next().unwrap_or_default());
     println!("latest {latest}");
@@ -53,7 +53,7 @@ fn export(systems: &FileSystems, folder: &str) -> Result<()> {
     let y = x.matmul(&w);
     let init = global_variables_initializer(&graph);
     let session = Session::with_config("", &graph, config(systems))?;
-    session.execute(&init, feeds! {})?;
+    session.execute(&init)?;
     let signatures = BTreeMap::from([("serving_default".to_string(), predict_signature([("x", &x)], [("y", &y)]))]);
     let mut builder = SavedModelBuilder::on(systems, folder)?;
     let options = MetaGraphOptions { signatures, ..MetaGraphOptions::default() };

@@ -28,9 +28,9 @@ fn main() -> Result<()> {
     let mut session = session.recovery_wait(Duration::from_millis(50)).start()?;
     println!("ready");
     for _ in 0..*steps {
-        session.run::<()>(&sync.train_op, feeds! {})?;
+        session.run::<()>(&sync.train_op)?;
     }
-    let found: Vec<f32> = session.run(&table, feeds! {})?;
+    let found: Vec<f32> = session.run(&table)?;
     println!("{found:?}");
     session.close()
 }

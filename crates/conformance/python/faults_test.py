@@ -19,7 +19,7 @@ tf1.disable_eager_execution()
 
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
 PATIENCE = 6.0  # seconds a survivor's call may last after a fault
-LIMIT = 5.5     # what clients allow a call at most: nobody but the client notices that its own master is stopped
+LIMIT = 5.5     # what clients allow a call at most: only the client itself notices that its master is stopped
 
 
 class Call:
@@ -46,7 +46,7 @@ class Trainer(threading.Thread):
         self.stopping = False
 
     def own(self, task):
-        """Whether the task is its master: then nobody is left to tell it anything."""
+        """Whether the task is its master: then no process is left to report the failure."""
         return task == ("worker", self.master or 0)
 
     def run(self):
@@ -93,13 +93,13 @@ class Trainer(threading.Thread):
                     self.lock.notify_all()
 
     def progress(self, steps, seconds):
-        """Waits for so many more steps; whether they came."""
+        """Waits for `steps` more steps; returns whether they were made."""
         with self.lock:
             goal = self.done + steps
             return self.lock.wait_for(lambda: self.done >= goal, seconds)
 
     def failures(self, count, seconds):
-        """Waits for so many failed calls; whether they came."""
+        """Waits for `count` failed calls; returns whether they were made."""
         with self.lock:
             failed = lambda: [call for call in self.calls if call.error and call.kind != "close"]
             return self.lock.wait_for(lambda: len(failed()) >= count, seconds)

@@ -1,7 +1,7 @@
 """A network that is cut between two machines: nothing is refused, nothing is closed, packets just do not arrive.
 
 The machines are network namespaces that the test makes for itself, joined by a cable. It is cut by sending to a hardware
-address that nobody has.
+address that no machine has.
 """
 import contextlib
 import os
@@ -20,7 +20,7 @@ tf1 = tf.compat.v1
 tf1.disable_eager_execution()
 
 NEAR, FAR = "10.77.0.1", "10.77.0.2"
-NOBODY = "02:00:00:00:00:99"
+UNUSED_ADDRESS = "02:00:00:00:00:99"
 PS = "/job:ps/replica:0/task:0"
 PATIENCE = 6.0  # seconds a call may last after the cut
 LIMIT = 60_000  # milliseconds after which a client gives up by itself
@@ -56,7 +56,7 @@ class Machines:
 
     def cut(self):
         for where, device, other in self.ends():
-            ip("neighbour", "replace", other, "lladdr", NOBODY, "dev", device, "nud", "permanent", where=where)
+            ip("neighbour", "replace", other, "lladdr", UNUSED_ADDRESS, "dev", device, "nud", "permanent", where=where)
 
     def heal(self):
         for where, device, other in self.ends():

@@ -17,7 +17,7 @@ SIZE = 1 << 20  # floats in a variable
 
 
 def tell(*words):
-    # One write for a line: somebody may kill this process at any time.
+    # One write for a line: a test may kill this process at any time.
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 

@@ -286,7 +286,7 @@ class SyncTest(unittest.TestCase):
         for rust in (0, 1):
             with self.subTest(rust=rust), serving.cluster(OURS, TWO, ["--sync-policy", "exact"]) as targets:
                 arguments = [targets["worker"][rust], rust, 2, ROWS[rust][1], *ROWS[rust][0]]
-                # Whoever is not the chief begins when the chief has initialized the table.
+                # Other workers begin when the chief has initialized the table.
                 python = rust and Worker(targets, 0, rows, descent(2))
                 with subprocess.Popen([program, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as other:
                     self.assertEqual(other.stdout.readline(), "ready\n")

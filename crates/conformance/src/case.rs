@@ -52,7 +52,7 @@ pub enum Kind {
 /// What TensorFlow answered.
 #[derive(Clone, Debug, Default)]
 pub enum Want {
-    /// Nobody asked it yet.
+    /// TensorFlow has not been asked yet.
     #[default]
     Unknown,
     /// Outputs, in order, and variables as they were left.

@@ -4,7 +4,7 @@ use crate::expected::{Elements, Expected};
 use crate::values::{spell, wide};
 use tensor::{Complex64, DType, Tensor};
 
-/// At most so many wrong elements are told.
+/// The number of wrong elements listed in a report.
 const TOLD: usize = 4;
 
 /// The usual relative tolerance of a type; integers, strings and truth values must be equal.

@@ -87,11 +87,11 @@ impl Nodes {
     fn infer_attrs(&self, signature: &Signature, def: &mut NodeDef, inputs: &[&str]) -> Result<()> {
         let mut at = 0;
         for (place, arg) in signature.inputs.iter().enumerate() {
-            let rest = || {
+            let rest = || -> Result<usize> {
                 let later =
                     signature.inputs[place + 1..].iter().map(|arg| known_count(arg, def)).sum::<Option<usize>>();
                 let later = later.ok_or_else(|| invalid!("say how many inputs {} has", arg.name))?;
-                Ok(inputs.len().saturating_sub(at + later))
+                Result::Ok(inputs.len().saturating_sub(at + later))
             };
             let count = known_count(arg, def).map_or_else(rest, Ok)?;
             let words = inputs.get(at..at + count).ok_or_else(|| invalid!("{} has no input {}", def.name, arg.name))?;

@@ -27,7 +27,7 @@ pub struct KernelAlone {
 }
 
 impl KernelAlone {
-    /// Kernels of all our ops. With `shared`, somebody else holds every input too, so that kernels
+    /// Kernels of all our ops. With `shared`, every input has a second owner, so that kernels
     /// which write in place must take their other path.
     pub fn new(shared: bool) -> KernelAlone {
         KernelAlone { registry: ops::registry(), pool: Arc::new(Pool::new(2)), shared }

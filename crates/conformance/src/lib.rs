@@ -1,7 +1,11 @@
-//! I am the integration tests: cases as text, whose expected part real TensorFlow wrote.
+//! Integration tests: cases as text, whose expected results are written by real TensorFlow.
+//!
+//! The crate runs each case on every runtime (kernel, local session, our server, TensorFlow's server); `README.md` describes
+//! the format. It contains no expectations of its own.
 #![forbid(unsafe_code)]
 
 mod attrs;
+mod builders;
 mod case;
 mod compare;
 mod expected;
@@ -15,6 +19,7 @@ mod shapes;
 mod text;
 mod values;
 
+pub use builders::raw_builders;
 pub use case::{Case, Input, Kind, Want, parse};
 pub use compare::{compare, tolerance};
 pub use expected::{Elements, Expected};

@@ -1,6 +1,6 @@
 //! Inputs that a node pulls from other tasks while it runs: their keys, whether one is dead, when they came.
 
-use crate::executor::thread_number;
+use crate::node_stats::thread_number;
 use crate::program::{Node, Pull};
 use crate::{NodeStats, Stats};
 use op::{Far, Inputs, Opened, Opening, Pieces, StepEnv};

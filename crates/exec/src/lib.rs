@@ -1,7 +1,9 @@
 //! I run one partition on one machine: ready nodes, frames, threads. I know kernels only as rows.
 #![forbid(unsafe_code)]
 
+mod combiner;
 mod compile;
+mod control_flow;
 mod core;
 mod executor;
 mod far;
@@ -9,13 +11,16 @@ mod frame;
 mod function;
 mod fuse;
 mod join;
+mod kernel_call;
 mod kernels;
+mod node_stats;
 mod program;
 mod pull;
 mod rendezvous;
 mod simplify;
 mod threads;
 mod unread;
+mod waiting_ops;
 
 pub use compile::{Devices, compile, prepare};
 pub use executor::{Finish, RunOptions, run};

@@ -23,7 +23,7 @@ pub enum AttrValue {
     Func(Arc<Function>),
     /// Stands for an attribute of the function the node is in.
     Placeholder(String),
-    /// Present, but of no kind.
+    /// Present in the message, but without a value of any kind.
     Nothing,
 }
 
@@ -50,8 +50,7 @@ pub struct Function {
     pub attrs: BTreeMap<String, AttrValue>,
 }
 
-/// A tensor in a graph: decoded only when somebody needs it, so a graph may mention what memory
-/// cannot hold.
+/// A tensor in a graph, decoded on demand, so that a graph may contain constants that do not fit into memory.
 #[derive(Clone)]
 pub struct TensorAttr(Arc<EncodedTensor>);
 
@@ -61,12 +60,12 @@ impl TensorAttr {
         self.0.decode()
     }
 
-    /// Its element type.
+    /// The element type.
     pub fn dtype(&self) -> DType {
         self.0.dtype()
     }
 
-    /// As it stands on the wire.
+    /// The encoded message.
     pub fn encoded(&self) -> &EncodedTensor {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Graphs as they are described: nodes by name, nothing resolved.
+//! Serialisable graphs: nodes refer to each other by name, nothing is resolved.
 
 use crate::{AttrValue, Signature};
 use bytes::Bytes;
@@ -12,9 +12,9 @@ pub struct GraphDef {
     pub nodes: Vec<Arc<NodeDef>>,
     /// Functions the nodes may call.
     pub library: FunctionLibrary,
-    /// Who wrote it.
+    /// Versions of the producer.
     pub versions: Versions,
-    /// Kept for whoever reads the graph next.
+    /// Preserved for later readers, not interpreted.
     pub debug_info: Bytes,
 }
 
@@ -31,7 +31,7 @@ pub struct NodeDef {
     pub device: String,
     /// Attributes by name.
     pub attrs: BTreeMap<String, AttrValue>,
-    /// Names before rewriting and full type, as serialised messages; kept for whoever reads the graph next.
+    /// Original names and full type, as serialised messages; preserved for later readers, not interpreted.
     pub extra: Option<Box<(Bytes, Bytes)>>,
 }
 
@@ -53,7 +53,7 @@ pub struct FunctionLibrary {
     pub functions: BTreeMap<String, Arc<FunctionDef>>,
     /// Function name to the name of its gradient function.
     pub gradients: BTreeMap<String, String>,
-    /// Gradients registered under a name, as serialised messages; kept for whoever reads the graph next.
+    /// Gradients registered under a name, as serialised messages; preserved for later readers, not interpreted.
     pub registered_gradients: Vec<Bytes>,
 }
 
@@ -74,6 +74,6 @@ pub struct FunctionDef {
     pub arg_attrs: BTreeMap<u32, BTreeMap<String, AttrValue>>,
     /// Arguments that are the same resource have the same number.
     pub resource_arg_unique_id: BTreeMap<u32, u32>,
-    /// The message it was read from, for whoever reads it next; empty for functions made here.
+    /// The message the function was read from, preserved for later readers; empty for functions created here.
     pub encoded: Bytes,
 }

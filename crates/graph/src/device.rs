@@ -3,7 +3,7 @@
 use status::{Result, invalid};
 use std::fmt;
 
-/// A full or partial device name; a part that is none is open.
+/// A full or partial device name; a part that is `None` is unconstrained.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceSpec {
     /// `worker` in `/job:worker`.
@@ -25,7 +25,7 @@ impl DeviceSpec {
         DeviceSpec::read(text).map_err(|cure| invalid!("Malformed device specification '{text}': {cure}"))
     }
 
-    /// The same; if it cannot be read, which part is wrong and what is right.
+    /// As `parse`; the error says which part is wrong and what it should look like.
     pub fn read(text: &str) -> std::result::Result<DeviceSpec, String> {
         let mut spec = DeviceSpec::default();
         for part in text.split('/').filter(|part| !part.is_empty()) {
@@ -55,7 +55,7 @@ impl DeviceSpec {
         Some(())
     }
 
-    /// Fills parts that are open here from `outer`: the rule of nested device scopes.
+    /// Fills the unset parts from `outer`: the rule of nested device scopes.
     pub fn or(mut self, outer: &DeviceSpec) -> DeviceSpec {
         self.job = self.job.or_else(|| outer.job.clone());
         self.replica = self.replica.or(outer.replica);
@@ -77,7 +77,7 @@ impl DeviceSpec {
             && agree(&self.id, &other.id)
     }
 
-    /// Whether every part is there.
+    /// True if every part is set.
     pub fn is_full(&self) -> bool {
         self.job.is_some() && self.replica.is_some() && self.task.is_some() && self.kind.is_some() && self.id.is_some()
     }
@@ -88,7 +88,7 @@ impl DeviceSpec {
     }
 }
 
-/// What a part needs that could not be read.
+/// Explains the expected form of a part that could not be parsed.
 fn cure(part: &str) -> String {
     let (key, value) = part.split_once(':').unwrap_or((part, ""));
     match key {
@@ -100,7 +100,7 @@ fn cure(part: &str) -> String {
     }
 }
 
-/// `*` leaves a part open.
+/// `*` leaves a part unconstrained.
 fn open(text: &str) -> Option<&str> {
     (text != "*").then_some(text)
 }

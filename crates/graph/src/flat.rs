@@ -1,4 +1,4 @@
-//! A graph with its names resolved: nodes by number, edges by node number and output.
+//! Graphs with resolved names: nodes by number, edges by node number and output index.
 
 use crate::signature::Types;
 use crate::{FunctionLibrary, GraphDef, NodeDef, Signatures, Versions};
@@ -34,14 +34,14 @@ pub struct FlatNode {
     pub output_types: Types,
 }
 
-/// A graph whose every name is resolved and whose every edge fits.
+/// A graph whose names are resolved and whose edges are type-checked.
 #[derive(Clone, Default)]
 pub struct FlatGraph {
     /// The nodes; a node's number is its place here.
     pub nodes: Vec<FlatNode>,
     /// Functions the nodes may call.
     pub library: Arc<FunctionLibrary>,
-    /// Who wrote the graph.
+    /// Versions of the producer.
     pub versions: Versions,
     names: FxHashMap<String, NodeId>,
 }
@@ -56,7 +56,7 @@ pub struct TensorName<'a> {
 }
 
 impl<'a> TensorName<'a> {
-    /// Reads `x`, `x:1` or `^x`. A suffix that is no number belongs to the name.
+    /// Parses `x`, `x:1` or `^x`. A suffix that is not a number belongs to the name.
     pub fn parse(text: &'a str) -> TensorName<'a> {
         if let Some(node) = text.strip_prefix('^') {
             return TensorName { node, index: None };
@@ -81,7 +81,7 @@ impl FlatGraph {
         FlatGraph { library, ..FlatGraph::default() }
     }
 
-    /// Adds the nodes of `def`, which may refer to those already here. On error nothing has changed.
+    /// Adds the nodes of `def`, which may refer to existing ones. On an error the graph is unchanged.
     pub fn extend(&mut self, def: &GraphDef, ops: &dyn Signatures) -> Result<()> {
         let before = self.nodes.len();
         let library = merge(&self.library, &def.library)?;
@@ -205,7 +205,7 @@ impl FlatGraph {
         Ok(())
     }
 
-    /// Only the back edge of a loop, from NextIteration, may close a circle.
+    /// Checks for cycles. Only a back edge from NextIteration may close one.
     fn check_cycles(&self) -> Result<()> {
         let count = self.nodes.len();
         let mut waiting = vec![0u32; count];
@@ -237,7 +237,7 @@ impl FlatGraph {
         Err(invalid!("{} nodes in a cycle, '{on_cycle}' among them", count - seen))
     }
 
-    /// Keeps only some nodes; those that stay must not refer to those that go.
+    /// Keeps only some nodes; the kept ones must not refer to removed ones.
     pub fn retain(&mut self, keep: &[bool]) {
         let mut next = 0;
         let numbers: Vec<NodeId> = keep
@@ -271,7 +271,7 @@ impl FlatGraph {
     }
 }
 
-/// The error for an op nobody knows.
+/// The error for an op that is not registered.
 pub(crate) fn unknown_op(op: &str) -> status::Error {
     not_found!(
         "Op type not registered '{op}' in binary running on this task. Make sure the Op and Kernel are registered in \
@@ -286,7 +286,7 @@ fn valid_name(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || b"_.\\-/>".contains(&b))
 }
 
-/// Both libraries; a function that comes again must be the same.
+/// Merges two libraries; a function that is in both must be the same.
 fn merge(old: &Arc<FunctionLibrary>, new: &FunctionLibrary) -> Result<Arc<FunctionLibrary>> {
     if new.functions.is_empty() && new.gradients.is_empty() {
         return Ok(old.clone());

@@ -1,22 +1,22 @@
-//! Putting a described graph into one under construction.
+//! Importing a GraphDef into a graph under construction.
 
 use crate::{AttrList, AttrValue, Graph, GraphDef, Node, NodeDef, Output, Scope, TensorName};
 use bytes::Bytes;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
 
-/// How a graph is imported.
+/// Options of an import.
 #[derive(Default)]
 pub struct ImportOptions {
-    /// Goes before every name, with a slash; empty for none.
+    /// Prepended to every name, with a slash; empty for none.
     pub prefix: String,
-    /// Inputs that are taken from the graph at hand instead: `x:0` to an output, `^x` to any output of a node.
+    /// Replaces inputs by outputs of the target graph: `x:0` by an output, `^x` by the node of any output.
     pub input_map: BTreeMap<String, Output>,
 }
 
 impl Graph {
-    /// Adds the nodes of `def` and returns them, in its order. What an older version wrote makes this graph one of
-    /// that version.
+    /// Adds the nodes of `def` and returns them in the same order. The producer version of the graph becomes that of
+    /// `def` if it is lower.
     pub fn import(&self, def: &GraphDef, options: &ImportOptions) -> Result<Vec<Node>> {
         let scope = match options.prefix.is_empty() {
             true => self.root(),
@@ -41,7 +41,7 @@ impl Graph {
     }
 }
 
-/// Inputs of loops that come from nodes made later: the node, which of its inputs, and where it comes from.
+/// Back edges of loops: the node, the index of the input, and the source, which is created later.
 type Loops<'a> = Vec<(&'a str, usize, &'a str)>;
 
 fn import_node<'a>(
@@ -71,7 +71,7 @@ fn import_node<'a>(
                 let source = made.get(name.node).map(|source| source.output(index as usize));
                 inputs.push(match mapped.cloned().or(source) {
                     Some(input) => input,
-                    // Until the loop is closed, what goes into it stands for what comes round.
+                    // Until the loop is closed, its initial value takes the place of the back edge.
                     None => {
                         loops.push((&node.name, inputs.len(), text));
                         entry(node, made)?
@@ -102,17 +102,17 @@ fn import_node<'a>(
     Ok(built)
 }
 
-/// An input of a loop's Merge from outside the loop.
+/// The input of a loop's Merge that comes from outside the loop.
 fn entry(node: &NodeDef, made: &BTreeMap<&str, Node>) -> Result<Output> {
     let outside = |text: &String| {
         let name = TensorName::parse(text);
         Some(made.get(name.node)?.output(name.index? as usize))
     };
     let found = node.inputs.iter().find_map(outside);
-    found.ok_or_else(|| invalid!("Nothing goes into the loop of '{}'", node.name))
+    found.ok_or_else(|| invalid!("The Merge '{}' of a loop has no input from outside the loop", node.name))
 }
 
-/// The nodes that a node is beside have a prefix too.
+/// Adds the prefix to colocation constraints.
 fn beside(groups: &AttrValue, prefix: &str) -> AttrValue {
     let AttrValue::List(groups) = groups else { return groups.clone() };
     let prefixed = |group: &Bytes| match std::str::from_utf8(group).ok().and_then(|group| group.strip_prefix("loc:@")) {
@@ -122,13 +122,13 @@ fn beside(groups: &AttrValue, prefix: &str) -> AttrValue {
     AttrValue::from(AttrList { strings: groups.strings.iter().map(prefixed).collect(), ..(**groups).clone() })
 }
 
-/// Whether an edge closes a loop: what comes round goes in again.
+/// True for a back edge: from NextIteration to Merge.
 fn closes_loop(source: &NodeDef, consumer: &NodeDef) -> bool {
     matches!(source.op.as_str(), "NextIteration" | "RefNextIteration")
         && matches!(consumer.op.as_str(), "Merge" | "RefMerge")
 }
 
-/// The places of the nodes, every node after its inputs but those that close a loop.
+/// The nodes in topological order, ignoring back edges.
 fn order(def: &GraphDef) -> Result<Vec<usize>> {
     let places: BTreeMap<&str, usize> = def.nodes.iter().enumerate().map(|(i, node)| (node.name.as_str(), i)).collect();
     let mut waiting = vec![0usize; def.nodes.len()];

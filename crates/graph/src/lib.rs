@@ -1,4 +1,17 @@
-//! I see names, edges, attributes, devices, signatures; never a computed value.
+//! Graphs: nodes, edges, attributes, devices, op signatures, and how they are built, imported and serialised.
+//!
+//! The crate describes computations and never computes a value. It does not know which ops exist: an
+//! [`OpSet`] supplies their signatures and shape functions. A [`GraphDef`] is a graph as written on the
+//! wire, with names; a [`FlatGraph`] is the same graph with names resolved to numbers; a [`Graph`] is
+//! one under construction, to which a [`Scope`] adds nodes.
+//!
+//! ```
+//! use flowgrid_graph::DeviceSpec;
+//!
+//! let device = DeviceSpec::parse("/job:ps/task:1").unwrap();
+//! let scope = DeviceSpec::parse("/job:worker/device:CPU:0").unwrap();
+//! assert_eq!(device.or(&scope).to_string(), "/job:ps/task:1/device:CPU:0");
+//! ```
 #![forbid(unsafe_code)]
 
 mod attr;
@@ -9,6 +22,7 @@ mod flat;
 mod hash;
 mod import;
 mod op_text;
+mod rendezvous_key;
 mod signature;
 pub mod wire;
 
@@ -19,6 +33,7 @@ pub use device::DeviceSpec;
 pub use flat::{Edge, FlatGraph, FlatNode, NodeId, TensorName};
 pub use hash::hash64;
 pub use import::ImportOptions;
+pub use rendezvous_key::{RendezvousKey, RendezvousKeyPrefix};
 pub use signature::{Arg, ArgType, AttrDef, AttrKind, Signature, Signatures};
 
 #[cfg(test)]

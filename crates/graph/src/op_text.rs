@@ -105,20 +105,14 @@ fn split_default(text: &str) -> (&str, Option<&str>) {
 }
 
 fn kind_of(text: &str) -> Option<(AttrKind, Option<AttrValue>)> {
-    let simple = match text {
-        "string" => AttrKind::String,
-        "int" => AttrKind::Int,
-        "float" => AttrKind::Float,
-        "bool" => AttrKind::Bool,
-        "type" => AttrKind::Type,
-        "shape" => AttrKind::Shape,
-        "tensor" => AttrKind::Tensor,
-        "func" => AttrKind::Func,
-        "numbertype" => return Some((AttrKind::Type, Some(types_of(NUMBERS)?.into()))),
-        "realnumbertype" => return Some((AttrKind::Type, Some(types_of(REAL_NUMBERS)?.into()))),
-        set => return set_of(set.strip_prefix('{')?.strip_suffix('}')?),
-    };
-    Some((simple, None))
+    if let Some(kind) = AttrKind::from_name(text) {
+        return Some((kind, None));
+    }
+    match text {
+        "numbertype" => Some((AttrKind::Type, Some(types_of(NUMBERS)?.into()))),
+        "realnumbertype" => Some((AttrKind::Type, Some(types_of(REAL_NUMBERS)?.into()))),
+        set => set_of(set.strip_prefix('{')?.strip_suffix('}')?),
+    }
 }
 
 fn set_of(text: &str) -> Option<(AttrKind, Option<AttrValue>)> {

@@ -1,4 +1,4 @@
-//! What an op takes and gives: arguments, results, attributes, and their types at a given node.
+//! Signatures: inputs, outputs and attributes of an op, and their types at a given node.
 
 use crate::{AttrValue, NodeDef};
 use smallvec::SmallVec;
@@ -48,13 +48,13 @@ pub struct Arg {
 pub enum ArgType {
     /// Always this one.
     Fixed(DType),
-    /// What this attribute says.
+    /// The type in this attribute.
     Attr(String),
     /// One tensor for each type in this attribute's list.
     List(String),
 }
 
-/// An attribute an op has.
+/// The definition of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttrDef {
     /// Its name.
@@ -63,7 +63,7 @@ pub struct AttrDef {
     pub kind: AttrKind,
     /// Whether it is a list of that kind.
     pub list: bool,
-    /// The value when a node leaves it out.
+    /// The value if a node does not set it.
     pub default: Option<AttrValue>,
     /// Least value of an integer, or least length of a list.
     pub minimum: Option<i64>,
@@ -85,12 +85,37 @@ pub enum AttrKind {
     Func,
 }
 
-/// Something that knows signatures by op name.
+impl AttrKind {
+    /// Every kind with its name in op definitions.
+    const NAMES: [(AttrKind, &'static str); 8] = [
+        (AttrKind::String, "string"),
+        (AttrKind::Int, "int"),
+        (AttrKind::Float, "float"),
+        (AttrKind::Bool, "bool"),
+        (AttrKind::Type, "type"),
+        (AttrKind::Shape, "shape"),
+        (AttrKind::Tensor, "tensor"),
+        (AttrKind::Func, "func"),
+    ];
+
+    /// The name in op definitions and error messages.
+    pub fn name(self) -> &'static str {
+        // The table lists the kinds in the order of their declaration.
+        AttrKind::NAMES[self as usize].1
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<AttrKind> {
+        AttrKind::NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+}
+
+/// A source of signatures by op name.
 pub trait Signatures {
     /// The signature of an op.
     fn signature(&self, op: &str) -> Option<&Signature>;
 
-    /// From which version of graphs on an op is gone, and what to use instead.
+    /// The graph version from which on an op is rejected, and what to use instead.
     fn deprecated(&self, _op: &str) -> Option<(i32, &'static str)> {
         None
     }
@@ -248,31 +273,22 @@ impl AttrDef {
 
     /// `type`, `list(int)`, …
     pub fn kind_name(&self) -> String {
-        let kind = match self.kind {
-            AttrKind::String => "string",
-            AttrKind::Int => "int",
-            AttrKind::Float => "float",
-            AttrKind::Bool => "bool",
-            AttrKind::Type => "type",
-            AttrKind::Shape => "shape",
-            AttrKind::Tensor => "tensor",
-            AttrKind::Func => "func",
-        };
+        let kind = self.kind.name();
         if self.list { format!("list({kind})") } else { kind.to_string() }
     }
 }
 
 fn kind_name(value: &AttrValue) -> &'static str {
     match value {
-        AttrValue::String(_) => "string",
-        AttrValue::Int(_) => "int",
-        AttrValue::Float(_) => "float",
-        AttrValue::Bool(_) => "bool",
-        AttrValue::Type(_) => "type",
-        AttrValue::Shape(_) => "shape",
-        AttrValue::Tensor(_) => "tensor",
+        AttrValue::String(_) => AttrKind::String.name(),
+        AttrValue::Int(_) => AttrKind::Int.name(),
+        AttrValue::Float(_) => AttrKind::Float.name(),
+        AttrValue::Bool(_) => AttrKind::Bool.name(),
+        AttrValue::Type(_) => AttrKind::Type.name(),
+        AttrValue::Shape(_) => AttrKind::Shape.name(),
+        AttrValue::Tensor(_) => AttrKind::Tensor.name(),
+        AttrValue::Func(_) => AttrKind::Func.name(),
         AttrValue::List(_) => "list",
-        AttrValue::Func(_) => "func",
         AttrValue::Placeholder(_) => "placeholder",
         AttrValue::Nothing => "none",
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tensor::DType;
 use tensor::wire::{decode_partial_shape, encode_partial_shape};
 
-/// How deeply attributes may nest inside functions inside attributes.
+/// The deepest nesting of functions in attributes that is decoded; bounds the recursion on untrusted input.
 const MAX_DEPTH: usize = 32;
 
 /// Reads a serialised graph.
@@ -269,17 +269,7 @@ fn decode_attr_def(attr: pb::op_def::AttrDef) -> Result<AttrDef> {
         Some(kind) => (kind, true),
         None => (attr.r#type.as_str(), false),
     };
-    let kind = match kind {
-        "string" => AttrKind::String,
-        "int" => AttrKind::Int,
-        "float" => AttrKind::Float,
-        "bool" => AttrKind::Bool,
-        "type" => AttrKind::Type,
-        "shape" => AttrKind::Shape,
-        "tensor" => AttrKind::Tensor,
-        "func" => AttrKind::Func,
-        other => return Err(invalid!("Attr '{}' has unknown type '{other}'", attr.name)),
-    };
+    let kind = AttrKind::from_name(kind).ok_or_else(|| invalid!("Attr '{}' has unknown type '{kind}'", attr.name))?;
     Ok(AttrDef {
         name: attr.name,
         kind,

@@ -21,8 +21,7 @@ fn main() -> status::Result<()> {
     let peers = grpc::GrpcPeers::new(near.handle().clone());
     let client = peers.connect(worker.task(), &serving.address.to_string())?;
     let device = &worker.device_attributes()[0];
-    let (name, incarnation) = (&device.name, device.incarnation);
-    let key = format!("{name};{incarnation:016x};{name};x;0:0");
+    let key = graph::RendezvousKeyPrefix::new(&device.name, device.incarnation, &device.name, "x").root_key();
     println!("{:>5} | {:>12} | {:>12} | {:>6} | CPU ms/GB", "MiB", "TCP GB/s", "Recv GB/s", "share");
     for size in SIZES {
         let rounds = ((1 << 30) / size).clamp(5, 200) as u64;

@@ -40,7 +40,7 @@ impl Peers for GrpcPeers {
                 channel::connect_watched(&to, patience, window)
             });
             dial()?; // a bad address shows here, not in the middle of a step
-            Ok(Arc::new(Link::to_worker(task.to_string(), address.to_string(), patience, dial)))
+            Result::Ok(Arc::new(Link::to_worker(task.to_string(), address.to_string(), patience, dial)))
         };
         Ok(Arc::new(FarWorker { link: link(TENSOR_WINDOW)?, slow: link(PIECES_WINDOW)?, ended: Arc::default() }))
     }

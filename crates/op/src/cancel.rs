@@ -1,4 +1,4 @@
-//! Telling ops that wait that nobody waits for them any more.
+//! Cancellation of steps: notifies ops that wait.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A callback to run when a step is cancelled.
 type Callback = Box<dyn FnOnce(&Error) + Send>;
 
-/// Whether a step is cancelled, and whom to tell.
+/// The cancellation state of a step, and the callbacks to notify.
 #[derive(Default)]
 pub struct Cancel {
     state: Mutex<State>,
@@ -22,12 +22,12 @@ struct State {
     callbacks: FxHashMap<u64, Callback>,
 }
 
-/// Names a registered callback.
+/// Identifies a registered callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CancelToken(u64);
 
 impl Cancel {
-    /// Registers a callback. If the step is cancelled already, gives back why and registers nothing.
+    /// Registers a callback. If the step is cancelled already, returns the reason and registers nothing.
     pub fn register(&self, callback: impl FnOnce(&Error) + Send + 'static) -> Result<CancelToken, Error> {
         let mut state = self.state.lock();
         if let Some(reason) = &state.reason {
@@ -39,12 +39,12 @@ impl Cancel {
         Ok(CancelToken(token))
     }
 
-    /// Forgets a callback; false if it has run or is about to.
+    /// Removes a callback; false if it has run or is about to run.
     pub fn deregister(&self, token: CancelToken) -> bool {
         self.state.lock().callbacks.remove(&token.0).is_some()
     }
 
-    /// Cancels: the first reason stays, callbacks run once, on this thread.
+    /// Cancels the step. The first reason is kept; callbacks run once, on this thread.
     pub fn cancel(&self, reason: Error) {
         let callbacks = {
             let mut state = self.state.lock();
@@ -60,7 +60,7 @@ impl Cancel {
         }
     }
 
-    /// Whether the step is cancelled; cheap enough to ask before every op.
+    /// True if the step is cancelled; cheap enough to check before every op.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Acquire)
     }

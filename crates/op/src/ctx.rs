@@ -1,10 +1,10 @@
-//! What a running kernel can reach.
+//! The context of a running kernel.
 
 use crate::{Cancel, Member, Rendezvous, Resources, Stats};
 use math::Pool;
 use std::sync::Arc;
 
-/// What all kernels of a step share.
+/// State shared by all kernels of a step.
 pub struct StepEnv {
     /// The step's number, the same on all tasks.
     pub step_id: u64,
@@ -14,22 +14,22 @@ pub struct StepEnv {
     pub step_resources: Resources,
     /// Where tensors change device or task.
     pub rendezvous: Arc<dyn Rendezvous>,
-    /// Tells ops that wait when the step is over.
+    /// Notifies waiting ops when the step is cancelled.
     pub cancel: Arc<Cancel>,
-    /// Runs work that a kernel wants done on another thread: function bodies, continuations.
+    /// Runs work on another thread: function bodies, continuations.
     pub spawn: Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>,
-    /// The session the step belongs to, if this task tells those apart that take part in synchronous training.
+    /// The session of the step, if this task tracks which sessions take part in synchronous training.
     pub member: Option<Arc<Member>>,
-    /// Where to note when nodes ran, those of functions too, if the step is traced.
+    /// Collects run times of nodes, including those in functions, if the step is traced.
     pub stats: Option<Arc<Stats>>,
 }
 
-/// What one run of a kernel can reach.
+/// The context of one run of a kernel.
 #[derive(Clone, Copy)]
 pub struct Ctx<'a> {
     /// The step.
     pub env: &'a Arc<StepEnv>,
-    /// The frame the node runs in, as it stands in keys.
+    /// The frame the node runs in, as encoded in rendezvous keys.
     pub frame: u64,
     /// The iteration of that frame.
     pub iteration: u64,
@@ -48,13 +48,13 @@ impl Ctx<'_> {
 }
 
 impl StepEnv {
-    /// A step of one kernel: nobody to meet, nothing to wait for. For folding constants and for tests.
+    /// A step of a single kernel without rendezvous or cancellation, for constant folding and tests.
     pub fn alone(pool: Arc<Pool>) -> Arc<StepEnv> {
         Arc::new(StepEnv {
             step_id: 0,
             pool,
             step_resources: Resources::new("step"),
-            rendezvous: Arc::new(Nobody),
+            rendezvous: Arc::new(SingleKernel),
             cancel: Arc::default(),
             spawn: Arc::new(|work| work()),
             member: None,
@@ -63,16 +63,16 @@ impl StepEnv {
     }
 }
 
-/// The rendezvous of a step that meets nobody.
-struct Nobody;
+/// The rendezvous of a step that runs a single kernel: every transfer is an error.
+struct SingleKernel;
 
-impl Rendezvous for Nobody {
+impl Rendezvous for SingleKernel {
     fn send(&self, key: &str, _: tensor::Tensor, _: bool) -> status::Result<()> {
-        Err(status::internal!("nobody receives {key}"))
+        Err(status::internal!("{key} cannot be sent: a single kernel has no receiver"))
     }
 
     fn recv(&self, key: &str, done: Box<dyn FnOnce(status::Result<crate::Received>) + Send>) {
-        done(Err(status::internal!("nobody sends {key}")));
+        done(Err(status::internal!("{key} cannot be received: a single kernel has no sender")));
     }
 
     fn abort(&self, _: status::Error) {}

@@ -5,7 +5,7 @@ use graph::Function;
 use status::Result;
 use std::sync::Arc;
 
-/// Makes functions callable.
+/// Instantiates functions of the library.
 pub trait Functions {
     /// The function with this name and these attributes; its body is prepared at the first call, so
     /// that functions may call themselves.

@@ -1,4 +1,4 @@
-//! Derivatives: rules that add nodes to a graph.
+//! Gradients: rules that add nodes to a graph.
 
 use graph::{Node, Output};
 use status::Result;
@@ -12,7 +12,7 @@ pub enum Grad {
     Rules(fn(&Node, &[Option<Output>]) -> Result<Grads>),
     /// No gradient passes, on purpose.
     Stop,
-    /// Nobody wrote the rule: asking for it is an error.
+    /// No rule is implemented; differentiating the op is an error.
     Unknown,
 }
 
@@ -31,15 +31,15 @@ pub enum Gradient {
 /// Rows of a gradient that is zero elsewhere.
 #[derive(Clone, Debug)]
 pub struct Slices {
-    /// Row numbers; a row that comes twice counts twice.
+    /// Row indices; values of repeated rows are added.
     pub indices: Output,
     /// The rows.
     pub values: Output,
-    /// The shape of the whole, if known: a tensor of its dimensions.
+    /// The shape of the dense gradient as a tensor, if known.
     pub shape: Option<Output>,
 }
 
-/// Says that an input has no gradient, in `grads!`.
+/// Marks an input without a gradient in `grads!`.
 pub struct NoGradient;
 
 /// What `grads!` takes: an output, slices, or `NoGradient`.

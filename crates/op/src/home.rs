@@ -1,4 +1,4 @@
-//! Finding the resource a handle names: on this device, of the type the op expects.
+//! Looks up the resource behind a handle: it must be on this device and of the expected type.
 
 use crate::{Resources, Setup};
 use graph::hash64;
@@ -7,13 +7,13 @@ use std::any::Any;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, ResourceHandle, Tensor};
 
-/// State that handles can name.
+/// State that resource handles can refer to.
 pub trait Resource: Any + Send + Sync {
     /// TensorFlow's (mangled C++) name of the type, as it stands in handles.
     const TYPE_NAME: &'static str;
 }
 
-/// A device as its kernels see it: its name, and what lives there.
+/// A device as its kernels see it: its name and its resources.
 #[derive(Clone)]
 pub struct Home {
     device: Arc<str>,
@@ -31,7 +31,7 @@ impl Home {
         &self.device
     }
 
-    /// What lives there.
+    /// The resources of the device.
     pub fn resources(&self) -> &Arc<Resources> {
         &self.resources
     }
@@ -53,13 +53,13 @@ impl Home {
         }
     }
 
-    /// The resource a handle names.
+    /// The resource behind a handle.
     pub fn find<T: Resource>(&self, handle: &ResourceHandle) -> Result<Arc<T>> {
         self.check::<T>(handle)?;
         self.resources.find(&handle.container, &handle.name, T::TYPE_NAME)
     }
 
-    /// The resource a handle names, made if it is not there.
+    /// The resource behind a handle, created if missing.
     pub fn find_or_create<T: Resource>(
         &self,
         handle: &ResourceHandle,
@@ -69,7 +69,7 @@ impl Home {
         self.resources.get_or_create(&handle.container, &handle.name, make)
     }
 
-    /// Forgets the resource a handle names, whatever its type.
+    /// Removes the resource behind a handle, whatever its type.
     pub fn destroy(&self, handle: &ResourceHandle) -> Result<()> {
         self.check_device(handle)?;
         if self.resources.remove_any(&handle.container, &handle.name) {

@@ -1,6 +1,7 @@
 //! A kernel: a function from tensors to tensors, ready to run for one node.
 
 use crate::{Ctx, Far, Stored, Variable};
+use graph::RendezvousKeyPrefix;
 use smallvec::SmallVec;
 use status::{Result, internal};
 use std::sync::Arc;
@@ -138,19 +139,20 @@ pub enum Flow {
     Ret(usize),
 }
 
-/// Both ends of a transfer, as they stand in the key.
+/// What a Send and its Recv agree on.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// Everything of the key before the frame: devices, incarnation, name, with the last `;`.
-    pub prefix: String,
-    /// Whether it is the client's: what is fetched leaves with the answer of the run, nobody asks for it.
-    pub is_clients: bool,
+    /// The rendezvous key without its frame and iteration.
+    pub key_prefix: RendezvousKeyPrefix,
+    /// Whether the other end is the client: a feed arrives with the request of the run and a fetch leaves with its
+    /// reply, so no other task asks for it.
+    pub client_terminated: bool,
 }
 
 impl Transfer {
-    /// The whole key in a frame and an iteration.
+    /// The rendezvous key in a frame and an iteration.
     pub fn key(&self, frame: u64, iteration: u64) -> String {
-        format!("{}{frame}:{iteration}", self.prefix)
+        self.key_prefix.key(frame, iteration)
     }
 }
 

@@ -1,8 +1,13 @@
-//! I say what an op is: row, kernel, context, registry, and the traits kernels call.
+//! Defines what an op is: its row in the op table, kernels, contexts, the registry, and the traits that kernels call.
+//!
+//! The crate contains no ops: `ops` provides the rows, and `exec`, `plan` and `gradient` read them through the
+//! [`Registry`]. A row is an [`Op`]: signature, shape function, gradient, kernel and facts. A kernel is built once
+//! per node from a [`Setup`], which reads the attributes; it then runs many times with a [`Ctx`].
 #![forbid(unsafe_code)]
 
 mod cancel;
 mod ctx;
+mod facts;
 mod function;
 mod given;
 mod grad;
@@ -22,6 +27,7 @@ mod variable;
 
 pub use cancel::{Cancel, CancelToken};
 pub use ctx::{Ctx, StepEnv};
+pub use facts::{Facts, PLAIN};
 pub use function::{Callable, Functions};
 pub use given::Given;
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};

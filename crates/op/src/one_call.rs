@@ -1,19 +1,19 @@
-//! A call that is made once, or withdrawn before.
+//! A callback that runs at most once.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// A call that is made once, or withdrawn before. Several may hold it; whoever is first makes it.
+/// A callback that runs at most once. It can be shared; the first owner to call it runs it.
 #[derive(Clone)]
 pub struct OneCall(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
 
 impl OneCall {
-    /// A call that is still to be made.
+    /// A callback that has not run.
     pub fn new(call: impl FnOnce() + Send + 'static) -> OneCall {
         OneCall(Arc::new(Mutex::new(Some(Box::new(call)))))
     }
 
-    /// Makes the call, unless it was made or withdrawn.
+    /// Runs the callback, unless it ran or was withdrawn.
     pub fn make(&self) {
         let call = self.0.lock().take();
         if let Some(call) = call {
@@ -21,13 +21,13 @@ impl OneCall {
         }
     }
 
-    /// Lets nobody make it any more.
+    /// Drops the callback without running it.
     pub fn withdraw(&self) {
         let call = self.0.lock().take();
         drop(call); // outside the lock: it may hold others
     }
 
-    /// Whether it is still to be made.
+    /// True if the callback neither ran nor was withdrawn.
     pub fn is_open(&self) -> bool {
         self.0.lock().is_some()
     }

@@ -1,13 +1,14 @@
 //! The rows of all ops, found by name.
 
-use crate::{Elementwise, Grad, Kernel, Run, Setup};
+use crate::{Facts, Grad, Kernel, PLAIN, Run, Setup};
 use graph::{NodeDef, OpSet, ShapeQuery, Signature, Signatures};
 use rustc_hash::FxHashMap;
 use status::{Result, internal, not_found};
 use std::sync::OnceLock;
 use tensor::{DType, PartialShape};
 
-/// One op: what it takes and gives, how shapes follow, its derivative, and how it is computed.
+/// One op: what it takes and gives, how shapes follow, its derivative, how it is computed, and what the planner and the
+/// executor need to know about it.
 #[derive(Clone, Copy)]
 pub struct Op {
     /// The signature as text; see `graph::Signature::parse`.
@@ -18,17 +19,17 @@ pub struct Op {
     pub grad: Grad,
     /// Makes the kernel of a node, reading its attributes once.
     pub kernel: fn(&Setup<'_>) -> Result<Kernel>,
+    /// What other crates need to know about the op; `PLAIN` if nothing.
+    pub facts: Facts,
 }
 
-/// All ops that there are.
+/// The table of all ops.
 pub struct Registry {
     rows: FxHashMap<&'static str, Row>,
-    elementwise: fn(&str) -> Option<Elementwise>,
     joined: Join,
-    deprecated: fn(&str) -> Option<(i32, &'static str)>,
 }
 
-/// An op, and its signature once somebody asked for it: a job uses a few of a thousand.
+/// An op with its lazily parsed signature: a job uses a few ops of a thousand.
 struct Row {
     op: Op,
     signature: OnceLock<Option<Box<Signature>>>,
@@ -40,12 +41,12 @@ impl Row {
     }
 }
 
-/// One node that does what two do: the first, and the second to its result.
+/// Returns one node that does the work of two: the first, and the second applied to its result.
 pub type Join = fn(&NodeDef, &NodeDef) -> Option<NodeDef>;
 
 impl Registry {
-    /// Reads tables of ops; an op that comes twice is an error. A row that cannot be read is an op that there is not:
-    /// `check` says which.
+    /// Reads tables of ops; an op with two rows is an error. A row with an invalid signature is treated as an unknown
+    /// op; `check` reports it.
     pub fn new(tables: &[&[Op]]) -> Result<Registry> {
         let mut rows = FxHashMap::default();
         rows.reserve(tables.iter().map(|table| table.len()).sum());
@@ -55,31 +56,21 @@ impl Registry {
                 return Err(internal!("op {name} has two rows"));
             }
         }
-        Ok(Registry { rows, elementwise: |_| None, joined: |_, _| None, deprecated: |_| None })
+        Ok(Registry { rows, joined: |_, _| None })
     }
 
-    /// Reads all rows; an error names the one that cannot be read.
+    /// Parses all signatures; the error names the invalid row.
     pub fn check(&self) -> Result<()> {
         self.rows.values().try_for_each(|row| Signature::parse(row.op.def).map(drop))
     }
 
-    /// The same ops; `elementwise` says what an op does to every 32-bit float, if that is all it does.
-    pub fn with_elementwise(self, elementwise: fn(&str) -> Option<Elementwise>) -> Registry {
-        Registry { elementwise, ..self }
-    }
-
-    /// The same ops; `joined` says which two nodes have a kernel that does the work of both.
+    /// The same ops with a function that joins pairs of nodes that have a combined kernel.
     pub fn with_joined(self, joined: Join) -> Registry {
         Registry { joined, ..self }
     }
 
-    /// The same ops; `deprecated` says from which version of graphs on an op is gone, and what to use instead.
-    pub fn with_deprecated(self, deprecated: fn(&str) -> Option<(i32, &'static str)>) -> Registry {
-        Registry { deprecated, ..self }
-    }
-
-    /// One node for two 32-bit ones, of which the second alone reads the first, as its first input. It takes the
-    /// inputs of the first and then the other inputs of the second.
+    /// One node for two nodes of 32-bit floats, where the second is the only consumer of the first and reads it as
+    /// its first input. It has the inputs of the first, followed by the other inputs of the second.
     pub fn joined(&self, first: &NodeDef, second: &NodeDef) -> Option<NodeDef> {
         (self.joined)(first, second)
     }
@@ -87,6 +78,11 @@ impl Registry {
     /// The row of an op.
     pub fn op(&self, name: &str) -> Option<&Op> {
         self.rows.get(name).map(|row| &row.op)
+    }
+
+    /// The facts of an op; none for a function or an unknown op.
+    pub fn facts(&self, name: &str) -> &Facts {
+        self.op(name).map_or(&PLAIN, |op| &op.facts)
     }
 
     /// The names of all ops.
@@ -100,7 +96,7 @@ impl Registry {
         let mut kernel = (op.kernel)(setup).map_err(|error| error.at_node(&setup.def().name))?;
         let all_float = setup.input_types().iter().chain(setup.output_types()).all(|&dtype| dtype == DType::F32);
         if all_float && matches!(kernel.run, Run::Unary(_) | Run::Binary(_)) {
-            kernel.elementwise = (self.elementwise)(&setup.def().op);
+            kernel.elementwise = op.facts.elementwise;
         }
         Ok(kernel)
     }
@@ -112,7 +108,7 @@ impl Signatures for Registry {
     }
 
     fn deprecated(&self, op: &str) -> Option<(i32, &'static str)> {
-        (self.deprecated)(op)
+        self.op(op)?.facts.removed_in
     }
 }
 

@@ -8,15 +8,15 @@ use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The container in which a device holds the counters of its task, as int64 variables that any client can read:
-/// `steps`, `bytes_in`, `bytes_out`, `bytes_saved`, `bytes_restored`. Tensors of nodes whose names begin with
-/// `flowgrid/` are not counted: they tell what was.
+/// The container in which a device keeps the counters of its task, as int64 variables that any client can read:
+/// `steps`, `bytes_in`, `bytes_out`, `bytes_saved`, `bytes_restored`. Transfers of nodes whose names begin with
+/// `flowgrid/` are not counted, so that reading the counters does not change them.
 pub const COUNTERS: &str = "flowgrid";
 
-/// The container of resources that are found only through the handle that was returned when they were made.
+/// The container of resources that can be found only through the handle returned when they were created.
 pub const ANONYMOUS: &str = "Anonymous";
 
-/// Resources of one device. They outlive sessions, and end with their container.
+/// Resources of one device. They outlive sessions and are removed with their container.
 pub struct Resources {
     default_container: String,
     found: RwLock<FxHashMap<String, Container>>,
@@ -26,7 +26,7 @@ pub struct Resources {
     awaited: Mutex<Vec<Awaited>>,
 }
 
-/// Somebody wants to know that there is a resource of this type, container and name.
+/// A pending callback for the creation of a resource of this type, container and name.
 struct Awaited {
     key: (TypeId, String, String),
     call: OneCall,
@@ -36,7 +36,7 @@ type Container = FxHashMap<TypeId, Names>;
 type Names = FxHashMap<String, Arc<dyn Any + Send + Sync>>;
 
 impl Resources {
-    /// No resources yet; a container without a name is `default_container`.
+    /// No resources; an empty container name means `default_container`.
     pub fn new(default_container: &str) -> Resources {
         Resources::with_given(default_container, Given::default())
     }
@@ -53,8 +53,8 @@ impl Resources {
         }
     }
 
-    /// From now on the variables here are kept, and those that were kept before are here again. To be called before any
-    /// is made.
+    /// Makes the variables of this device durable and restores those that were stored before. Must be called before
+    /// any variable is created.
     pub fn keep_variables(&self, keeper: Arc<dyn Keeper>) -> Result<()> {
         for (key, value) in keeper.orphans() {
             if !key.reference && can_be_found(&key.container) {
@@ -67,15 +67,15 @@ impl Resources {
         Ok(())
     }
 
-    /// Lets a variable's changes be kept, if those of this device are and others can find it when it is back. To be called
-    /// before it is changed.
+    /// Makes a variable durable, if this device has durable variables and the variable can be found again by name.
+    /// Must be called before it is changed.
     pub fn adopt(&self, reference: bool, container: &str, name: &str, variable: &Arc<Variable>) {
         let (Some(keeper), false) = (self.keeper.get(), variable.is_kept()) else { return };
         let container = self.container(container);
         if !can_be_found(container) {
             return;
         }
-        let found = self.found.read(); // nobody takes it away before the keeper knows it
+        let found = self.found.read(); // the lock keeps the variable from being removed before the keeper knows it
         let id = if reference { TypeId::of::<ReferenceVariable>() } else { TypeId::of::<Variable>() };
         let resource = found.get(container).and_then(|types| types.get(&id)?.get(name));
         if resource.and_then(variable_of).is_some_and(|held| std::ptr::eq(held, &**variable)) {
@@ -84,7 +84,7 @@ impl Resources {
         }
     }
 
-    /// Why changes of variables cannot be kept, if they should be and cannot.
+    /// The error that prevents variables from being stored durably, if any.
     pub fn keeping_failed(&self) -> Option<Error> {
         self.keeper.get()?.failure()
     }
@@ -94,7 +94,7 @@ impl Resources {
         &self.given
     }
 
-    /// The container that `name` means: itself, or the default if it is empty.
+    /// The name of a container: `name`, or the default if it is empty.
     pub fn container<'a>(&'a self, name: &'a str) -> &'a str {
         if name.is_empty() { &self.default_container } else { name }
     }
@@ -119,7 +119,7 @@ impl Resources {
         not_found!("Container {container} does not exist. (Could not find resource: {container}/{name})")
     }
 
-    /// The resource of this type and name, made if it is not there.
+    /// The resource of this type and name, created if missing.
     pub fn get_or_create<T: Any + Send + Sync>(
         &self,
         container: &str,
@@ -154,7 +154,7 @@ impl Resources {
         Ok(())
     }
 
-    /// Makes a call when there is a resource of this type and name.
+    /// Calls back when a resource of this type and name exists.
     pub fn when_made<T: Any + Send + Sync>(&self, container: &str, name: &str, call: OneCall) {
         let key = (TypeId::of::<T>(), self.container(container).to_string(), name.to_string());
         {
@@ -162,7 +162,7 @@ impl Resources {
             awaited.retain(|awaited| awaited.call.is_open());
             awaited.push(Awaited { key, call: call.clone() });
         }
-        // It may have been made before anybody could know that it is awaited.
+        // It may have been created before the callback was registered.
         if self.get::<T>(container, name).is_some() {
             call.make();
         }
@@ -196,7 +196,7 @@ impl Resources {
         found.entry(container.to_string()).or_default().entry(TypeId::of::<T>()).or_default()
     }
 
-    /// Forgets a resource; false if there was none.
+    /// Removes a resource; false if there was none.
     pub fn remove<T: Any + Send + Sync>(&self, container: &str, name: &str) -> bool {
         self.take::<T>(container, name).is_some()
     }
@@ -209,7 +209,7 @@ impl Resources {
         taken.inspect(lose)
     }
 
-    /// Forgets the resources of this name, whatever their type; false if there was none.
+    /// Removes the resources of this name, whatever their type; false if there were none.
     pub fn remove_any(&self, container: &str, name: &str) -> bool {
         let removed: Vec<_> = {
             let mut found = self.found.write();
@@ -220,12 +220,12 @@ impl Resources {
         !removed.is_empty() // dropped outside the lock: a resource may hold others
     }
 
-    /// Whether anything was ever put into a container.
+    /// True if a resource was ever created in the container.
     pub fn has_container(&self, container: &str) -> bool {
         self.found.read().contains_key(self.container(container))
     }
 
-    /// Forgets everything in a container.
+    /// Removes all resources of a container.
     pub fn clear(&self, container: &str) {
         let mut found = self.found.write();
         let removed = found.remove(self.container(container));
@@ -242,19 +242,19 @@ impl Resources {
     }
 }
 
-/// Whether variables of a container that were kept mean something to those who look for them later.
+/// True if variables of this container can be found by name after a restart.
 fn can_be_found(container: &str) -> bool {
     ![COUNTERS, ANONYMOUS].contains(&container)
 }
 
-/// A resource is no longer to be found.
+/// Marks a removed resource, so that its variable is no longer stored.
 fn lose(resource: &Arc<dyn Any + Send + Sync>) {
     if let Some(variable) = variable_of(resource) {
         variable.lose();
     }
 }
 
-/// The variable that a resource is, of either kind.
+/// The variable inside a resource of either kind.
 fn variable_of(resource: &Arc<dyn Any + Send + Sync>) -> Option<&Variable> {
     let reference = || resource.downcast_ref::<ReferenceVariable>().map(|reference| &*reference.0);
     resource.downcast_ref::<Variable>().or_else(reference)

@@ -1,4 +1,4 @@
-//! A node that is being made ready to run: attributes are read here, once.
+//! The description of a node from which its kernel is built; attributes are read here, once.
 
 use crate::{Callable, Functions, Resources};
 use graph::{AttrList, AttrValue, Function, NodeDef, Signature};
@@ -6,7 +6,7 @@ use status::{Result, internal, invalid};
 use std::sync::Arc;
 use tensor::{Bytes, DType, PartialShape, Tensor};
 
-/// What a kernel is made from.
+/// The input of a kernel's constructor.
 pub struct Setup<'a> {
     def: &'a NodeDef,
     signature: &'a Signature,
@@ -18,7 +18,7 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// Everything a kernel may ask about its node.
+    /// Combines everything a kernel may query about its node.
     pub fn new(
         def: &'a NodeDef,
         signature: &'a Signature,
@@ -65,12 +65,12 @@ impl<'a> Setup<'a> {
         self.signature.value(self.def, name)
     }
 
-    /// An attribute that need not be there.
+    /// An optional attribute.
     pub fn find(&self, name: &str) -> Option<&AttrValue> {
         self.signature.value(self.def, name).ok()
     }
 
-    /// A truth value.
+    /// A bool attribute.
     pub fn bool(&self, name: &str) -> Result<bool> {
         match self.attr(name)? {
             AttrValue::Bool(value) => Ok(*value),
@@ -78,7 +78,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// An integer.
+    /// An int attribute.
     pub fn int(&self, name: &str) -> Result<i64> {
         match self.attr(name)? {
             AttrValue::Int(value) => Ok(*value),
@@ -86,7 +86,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// A number.
+    /// A float attribute.
     pub fn float(&self, name: &str) -> Result<f32> {
         match self.attr(name)? {
             AttrValue::Float(value) => Ok(*value),
@@ -94,12 +94,12 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// A text.
+    /// A string attribute, as UTF-8.
     pub fn string(&self, name: &str) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.bytes(name)?).into_owned())
     }
 
-    /// Bytes.
+    /// A string attribute, as bytes.
     pub fn bytes(&self, name: &str) -> Result<Bytes> {
         match self.attr(name)? {
             AttrValue::String(value) => Ok(value.clone()),
@@ -107,7 +107,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// An element type.
+    /// A type attribute.
     pub fn dtype(&self, name: &str) -> Result<DType> {
         match self.attr(name)? {
             AttrValue::Type(value) => Ok(*value),
@@ -115,7 +115,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// A shape.
+    /// A shape attribute.
     pub fn shape(&self, name: &str) -> Result<PartialShape> {
         match self.attr(name)? {
             AttrValue::Shape(value) => Ok(value.clone()),
@@ -123,7 +123,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// A tensor.
+    /// A tensor attribute, decoded.
     pub fn tensor(&self, name: &str) -> Result<Tensor> {
         match self.attr(name)? {
             AttrValue::Tensor(value) => value.decode(),
@@ -131,7 +131,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// A list of whatever kind.
+    /// A list attribute of any kind.
     pub fn list(&self, name: &str) -> Result<&AttrList> {
         match self.attr(name)? {
             AttrValue::List(list) => Ok(list),
@@ -139,17 +139,17 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// A list of integers.
+    /// A list of ints.
     pub fn ints(&self, name: &str) -> Result<Vec<i64>> {
         Ok(self.list(name)?.ints.clone())
     }
 
-    /// A list of element types.
+    /// A list of types.
     pub fn types(&self, name: &str) -> Result<Vec<DType>> {
         Ok(self.list(name)?.types.clone())
     }
 
-    /// A function, ready to be called.
+    /// A function attribute, instantiated.
     pub fn function(&self, name: &str) -> Result<Arc<dyn Callable>> {
         match self.attr(name)? {
             AttrValue::Func(function) => self.instantiate(function),
@@ -157,12 +157,12 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// A function by its name and attributes, ready to be called.
+    /// Instantiates a function by name and attributes.
     pub fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
         self.functions.instantiate(function)
     }
 
-    /// The error for an element type that this op's kernel does not have.
+    /// The error for an element type without a kernel.
     pub fn no_kernel(&self) -> status::Error {
         let attrs: Vec<String> = self
             .def

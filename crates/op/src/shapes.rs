@@ -1,10 +1,10 @@
-//! Shape functions that many ops share.
+//! Shape functions shared by many ops.
 
 use graph::{AttrValue, ShapeQuery};
 use status::{Result, invalid};
 use tensor::PartialShape;
 
-/// Nothing is known of any output.
+/// All outputs have unknown rank.
 pub fn unknown(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::unknown(); query.outputs])
 }
@@ -15,17 +15,17 @@ pub fn unchanged(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![first; query.outputs])
 }
 
-/// Every output is one number.
+/// All outputs are scalars.
 pub fn scalar(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::scalar(); query.outputs])
 }
 
-/// There are no outputs.
+/// The op has no outputs.
 pub fn none(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(Vec::new())
 }
 
-/// All inputs have one shape, and so has the output.
+/// All inputs have the same shape, and so has the output.
 pub fn merged(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let mut merged = PartialShape::unknown();
     for shape in query.inputs {
@@ -70,7 +70,7 @@ pub fn broadcast_shapes(a: &PartialShape, b: &PartialShape) -> Result<PartialSha
     Ok(PartialShape::new(&out))
 }
 
-/// An input that is a tensor of dimensions, as a shape; as much of it as is known.
+/// The static value of a shape input, as far as it is known.
 pub fn shape_from_input(query: &ShapeQuery<'_>, input: usize) -> PartialShape {
     match query.constants.get(input).and_then(Option::as_ref).map(integers) {
         Some(Ok(dims)) => PartialShape::new(&dims),

@@ -1,4 +1,4 @@
-//! When each node ran: what a trace shows.
+//! Run times of nodes, for traces.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct NodeStats {
     pub op: Arc<str>,
     /// The device it ran on.
     pub device: Arc<str>,
-    /// When it was made ready, in nanoseconds since 1970.
+    /// When it became ready, in nanoseconds since 1970.
     pub scheduled: u64,
     /// When it began.
     pub start: u64,
@@ -26,25 +26,25 @@ pub struct NodeStats {
     pub thread: u32,
 }
 
-/// Collects when nodes ran in one step.
+/// Collects the run times of nodes in one step.
 pub struct Stats {
     origin: (Instant, u64),
     nodes: Mutex<Vec<NodeStats>>,
 }
 
 impl Stats {
-    /// Nothing has run yet.
+    /// An empty collection.
     pub fn new() -> Stats {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         Stats { origin: (Instant::now(), wall), nodes: Mutex::default() }
     }
 
-    /// Now, in nanoseconds since 1970, never going back within a step.
+    /// The current time in nanoseconds since 1970; monotonic within a step.
     pub fn now(&self) -> u64 {
         self.origin.1 + self.origin.0.elapsed().as_nanos() as u64
     }
 
-    /// Adds one run.
+    /// Adds one run of a node.
     pub fn add(&self, node: NodeStats) {
         self.nodes.lock().push(node);
     }

@@ -1,4 +1,4 @@
-//! A variable: a tensor that lives longer than a step.
+//! Variables: tensors that outlive a step.
 
 use crate::{Keeper, OneCall, Resource, VariableKey};
 use parking_lot::{Mutex, MutexGuard};
@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 use tensor::{DType, Shape, Tensor};
 
-/// A variable of either kind. Reading shares the tensor; whoever updates it afterwards writes to a copy
-/// while readers remain, so every read is a consistent snapshot.
+/// A reference or resource variable. Reading shares the tensor; an update writes to a copy while readers hold the old
+/// value, so every read is a consistent snapshot.
 pub struct Variable {
     name: String,
     dtype: DType,
     shape: Shape,
     value: Mutex<Option<Tensor>>,
-    /// How many elements the value has, for those who need not be exact: changed while it is locked.
+    /// The number of elements, readable without the lock; written while the value is locked.
     elements: AtomicUsize,
     kept: OnceLock<(VariableKey, Arc<dyn Keeper>)>,
     adoption: Once,
-    /// Who wants to know that there is a value, and whether there is anybody: changed while the value is locked.
+    /// Callbacks that wait for a value, and whether there are any; written while the value is locked.
     awaited: Mutex<Vec<OneCall>>,
     is_awaited: AtomicBool,
 }
@@ -51,14 +51,14 @@ impl Variable {
         }
     }
 
-    /// A variable that counts, from zero on, in int64.
+    /// An int64 counter that starts at zero.
     pub fn counter(name: &str) -> Variable {
         let variable = Variable::new(name, DType::I64);
         variable.assign(Tensor::scalar(0i64));
         variable
     }
 
-    /// Counts on. If a client has put something else into the variable, nothing happens.
+    /// Adds to a counter. Does nothing if a client replaced its value by something else.
     pub fn count(&self, amount: usize) {
         let _ = self.update(|count| {
             count.values_mut::<i64>()?.iter_mut().for_each(|count| *count = count.wrapping_add(amount as i64));
@@ -66,23 +66,23 @@ impl Variable {
         });
     }
 
-    /// What was counted; zero if it is no counter.
+    /// The value of a counter; zero for other variables.
     pub fn counted(&self) -> i64 {
         self.read().and_then(|count| count.to_scalar()).unwrap_or_default()
     }
 
-    /// The same variable, made for values of this shape.
+    /// The same variable with a declared shape.
     pub fn of_shape(mut self, shape: Shape) -> Variable {
         self.shape = shape;
         self
     }
 
-    /// The shape it was made for: what a first value is checked against.
+    /// The declared shape, against which the first value is checked.
     pub fn made_for(&self) -> &Shape {
         &self.shape
     }
 
-    /// Its name, for messages.
+    /// The name, for error messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -92,17 +92,17 @@ impl Variable {
         self.dtype
     }
 
-    /// The value; an error that says so if there is none yet.
+    /// The value; TensorFlow's error if there is none yet.
     pub fn read(&self) -> Result<Tensor> {
         self.value.lock().clone().ok_or_else(|| self.uninitialized())
     }
 
-    /// How many elements its value has, or had a moment ago; none without a value. Locks nothing.
+    /// The number of elements of the current or the previous value; zero without a value. Takes no lock.
     pub fn elements(&self) -> usize {
         self.elements.load(Ordering::Relaxed)
     }
 
-    /// The shape of its value; none without a value, or while somebody changes it. Waits for nobody.
+    /// The shape of the value; `None` without a value or while it is locked. Does not block.
     pub fn try_shape(&self) -> Option<Shape> {
         self.value.try_lock()?.as_ref().map(|value| value.shape().clone())
     }
@@ -112,7 +112,7 @@ impl Variable {
         self.value.lock().is_some()
     }
 
-    /// Makes a call when there is a value. It is made while the variable is locked.
+    /// Calls back when there is a value, while the variable is locked.
     pub fn when_initialized(&self, call: OneCall) {
         let value = self.value.lock();
         if value.is_some() {
@@ -124,13 +124,13 @@ impl Variable {
         self.is_awaited.store(true, Ordering::Relaxed);
     }
 
-    /// The value, which is locked, has changed.
+    /// Updates the derived fields after the locked value changed.
     fn changed(&self, value: Option<&Tensor>) {
         self.elements.store(value.map_or(0, Tensor::elements), Ordering::Relaxed);
         if value.is_none() {
             return;
         }
-        // A load first: nearly nobody waits, and every update comes here.
+        // Relaxed load before the swap: waiting callbacks are rare, and every update passes here.
         if !self.is_awaited.load(Ordering::Relaxed) || !self.is_awaited.swap(false, Ordering::Relaxed) {
             return;
         }
@@ -157,7 +157,7 @@ impl Variable {
         }
     }
 
-    /// As `update`, of some rows alone: `change` says which.
+    /// As `update`, for a change of some rows only: `change` returns which.
     pub fn update_rows(&self, change: impl FnOnce(&mut Tensor) -> Result<Vec<usize>>) -> Result<()> {
         let mut locked = self.lock();
         let Some(tensor) = locked.as_mut() else { return Err(self.uninitialized()) };
@@ -166,21 +166,21 @@ impl Variable {
         Ok(())
     }
 
-    /// From now on a keeper is told of changes, unless one is already. Whoever comes second waits until it has the value
-    /// that was kept from an earlier life.
+    /// From now on the keeper is notified of changes, unless there is one already. A concurrent second call waits
+    /// until the value stored before a restart is back.
     pub(crate) fn keep(self: &Arc<Variable>, key: VariableKey, keeper: &Arc<dyn Keeper>) {
         self.adoption.call_once(|| {
-            let _ = self.kept.set((key.clone(), keeper.clone())); // nobody else sets it
+            let _ = self.kept.set((key.clone(), keeper.clone())); // set under the lock, so only once
             keeper.adopt(&key, self);
         });
     }
 
-    /// Whether a keeper is told of changes.
+    /// True if a keeper is notified of changes.
     pub(crate) fn is_kept(&self) -> bool {
         self.adoption.is_completed()
     }
 
-    /// The variable is no longer to be found, and has no value for the keeper.
+    /// Marks the variable as removed, and reports to the keeper that it has no value.
     pub(crate) fn lose(&self) {
         if let Some((key, keeper)) = self.kept.get() {
             let _locked = self.value.lock();
@@ -188,8 +188,8 @@ impl Variable {
         }
     }
 
-    /// Calls `recall` with the value as it is, while nobody can change it. If there is none, it gets the one returned,
-    /// which the keeper has already.
+    /// Calls `recall` with the value while it is locked. If there is none, it is set to the returned one, which the
+    /// keeper has stored already.
     pub fn recall(&self, recall: impl FnOnce(Option<&Tensor>) -> Option<Tensor>) {
         let mut held = self.value.lock();
         let kept = recall(held.as_ref());
@@ -199,26 +199,26 @@ impl Variable {
         }
     }
 
-    /// Calls `visit` with the value as it is, while nobody can change it.
+    /// Calls `visit` with the value while it is locked.
     pub fn visit<R>(&self, visit: impl FnOnce(Option<&Tensor>) -> R) -> R {
         visit(self.value.lock().as_ref())
     }
 
-    /// The error for a variable that is used before it has a value; session managers look for the word.
+    /// The error for a variable used before it is initialized; session managers look for this wording.
     pub fn uninitialized(&self) -> status::Error {
         failed_precondition!("Attempting to use uninitialized value {}", self.name)
     }
 }
 
-/// A variable that is reached by references, among the resources of a device: apart from those behind handles, which may
+/// A reference variable among the resources of a device. The type keeps it apart from resource variables, which may
 /// have the same names.
 pub struct ReferenceVariable(pub Arc<Variable>);
 
-/// The value of a variable, held by one who may change it. The keeper hears of changes when it is let go.
+/// Exclusive access to the value of a variable. The keeper is notified of changes when it is dropped.
 pub struct Locked<'a> {
     variable: &'a Variable,
     value: MutexGuard<'a, Option<Tensor>>,
-    /// Whether there was one.
+    /// True if there was a value when it was locked.
     was: bool,
     change: Change,
 }
@@ -230,7 +230,7 @@ enum Change {
 }
 
 impl Locked<'_> {
-    /// Of all that was changed so far, only these rows are different.
+    /// Declares that only these rows differ of everything changed so far.
     pub fn only_rows(&mut self, rows: &[usize]) {
         if self.variable.kept.get().is_some() {
             let mut rows = rows.to_vec();

@@ -1,10 +1,10 @@
-//! Hashes of strings that are part of what a graph means: the same on every machine, as TensorFlow has them.
+//! Hash functions whose values are visible to users: FarmHash and SipHash, equal to TensorFlow's on every machine.
 
 const K0: u64 = 0xc3a5_c85c_97cb_3127;
 const K1: u64 = 0xb492_b66f_be98_f273;
 const K2: u64 = 0x9ae1_6a3b_2f90_404f;
 
-/// FarmHash's 64-bit fingerprint.
+/// FarmHash's 64-bit fingerprint (farmhashna), which TensorFlow calls the fast hash. Its values are stable for ever.
 pub(crate) fn fingerprint64(bytes: &[u8]) -> u64 {
     match bytes.len() {
         0..=16 => up_to_16(bytes),
@@ -130,14 +130,14 @@ fn longer(bytes: &[u8]) -> u64 {
     mix(first, mix(v.1, w.1, factor).wrapping_add(x), factor)
 }
 
-/// Two fingerprints as one; the order counts.
+/// Combines two fingerprints; the order matters.
 pub(crate) fn fingerprint_cat64(first: u64, second: u64) -> u64 {
     const M: u64 = 0xc6a4_a793_5bd1_e995;
     let mixed = first ^ M ^ shift_mix(second.wrapping_mul(M)).wrapping_mul(M);
     shift_mix(shift_mix(mixed.wrapping_mul(M)).wrapping_mul(M))
 }
 
-/// SipHash-2-4 under a key.
+/// SipHash-2-4: without the key, strings that collide cannot be constructed.
 pub(crate) fn sip_hash(key: [u64; 2], bytes: &[u8]) -> u64 {
     let mut v = [
         key[0] ^ 0x736f_6d65_7073_6575,
@@ -155,7 +155,7 @@ pub(crate) fn sip_hash(key: [u64; 2], bytes: &[u8]) -> u64 {
     for chunk in &mut words {
         absorb(&mut v, word(chunk, 0));
     }
-    // The length stands in the topmost byte, above what is left of the bytes.
+    // The last word holds the remaining bytes, and the length modulo 256 in its topmost byte.
     let rest = words.remainder().iter().rev().fold(0, |rest, &byte| rest << 8 | u64::from(byte));
     absorb(&mut v, (bytes.len() as u64) << 56 | rest);
     v[2] ^= 0xff;

@@ -1,7 +1,6 @@
 //! I say which ops there are. I see one node's inputs, never the graph around it.
 #![forbid(unsafe_code)]
 
-mod deprecated;
 #[macro_use]
 mod dispatch;
 mod fusible;
@@ -19,6 +18,7 @@ pub mod linalg;
 pub mod nn;
 pub mod parsing;
 pub mod random;
+pub mod raw;
 pub mod sparse;
 pub mod state;
 pub mod string;
@@ -34,36 +34,33 @@ pub fn registry() -> Arc<Registry> {
     REGISTRY
         .get_or_init(|| {
             Arc::new(
-                Registry::new(&tables())
+                Registry::new(&families().map(|(_, tables)| tables).concat())
                     .expect("no op has two rows")
-                    .with_elementwise(fusible::elementwise)
-                    .with_joined(fusible::joined)
-                    .with_deprecated(deprecated::deprecated),
+                    .with_joined(fusible::joined),
             )
         })
         .clone()
 }
 
-/// The tables of all families.
-fn tables() -> Vec<&'static [Op]> {
+/// The families of ops with their tables, by the name of the module.
+pub fn families() -> [(&'static str, &'static [&'static [Op]]); 15] {
     [
-        array::TABLES,
-        checkpoint::TABLES,
-        control::TABLES,
-        data_structures::TABLES,
-        image::TABLES,
-        linalg::TABLES,
-        math_ops::TABLES,
-        nn::TABLES,
-        parsing::TABLES,
-        random::TABLES,
-        sparse::TABLES,
-        state::TABLES,
-        string::TABLES,
-        summary::TABLES,
-        training::TABLES,
+        ("array", array::TABLES),
+        ("checkpoint", checkpoint::TABLES),
+        ("control", control::TABLES),
+        ("data_structures", data_structures::TABLES),
+        ("image", image::TABLES),
+        ("linalg", linalg::TABLES),
+        ("math_ops", math_ops::TABLES),
+        ("nn", nn::TABLES),
+        ("parsing", parsing::TABLES),
+        ("random", random::TABLES),
+        ("sparse", sparse::TABLES),
+        ("state", state::TABLES),
+        ("string", string::TABLES),
+        ("summary", summary::TABLES),
+        ("training", training::TABLES),
     ]
-    .concat()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Control flow stands where its data is, whatever was asked for: fewer tasks take part in a loop, and a
-//! conditional read of a remote variable sends nothing when it is not taken.
+//! Moves control flow ops to the devices of their data, overriding the requested device: fewer tasks take part in a
+//! loop, and a conditional read of a remote variable sends nothing if the branch is not taken.
 
 use crate::StepGraph;
 use graph::NodeId;
@@ -9,7 +9,7 @@ pub(crate) fn move_control_flow(step: &mut StepGraph) {
     let first_readers = first_readers(step);
     for id in (0..step.nodes.len()).rev() {
         let node = &step.nodes[id];
-        // A reference stays where its variable is.
+        // A reference cannot leave the device of its variable.
         if matches!(node.def.op.as_str(), "Enter" | "NextIteration" | "RefNextIteration")
             && let Some(reader) = first_readers[id]
         {

@@ -1,5 +1,5 @@
-//! Loops that cross tasks: every task that takes part turns a small loop of its own, so that what it
-//! receives inside the frame is received once in each iteration.
+//! Loops across tasks: every participating task runs a small control loop, so that its Recvs inside the frame run
+//! once per iteration.
 
 use crate::frames::{Frames, ROOT};
 use crate::{StepGraph, StepNode};
@@ -13,22 +13,22 @@ use tensor::{DType, Tensor};
 /// The control loops of a step.
 #[derive(Default)]
 pub(crate) struct ControlLoops {
-    /// The Merge that ticks once in each iteration of a frame, by frame and task.
+    /// By frame and task, the Merge that fires once per iteration.
     merges: FxHashMap<(u32, u32), NodeId>,
-    /// The frame of each node's values, if there are loops at all.
+    /// The frame of each node's outputs; empty if there are no loops.
     frames: Vec<u32>,
 }
 
 impl ControlLoops {
-    /// What a Recv of this node's values waits for on this task.
+    /// The node that triggers a Recv of this node's outputs on this task.
     pub fn tick(&self, source: NodeId, task: u32) -> Option<NodeId> {
         let frame = *self.frames.get(source as usize)?;
         self.merges.get(&(frame, task)).copied()
     }
 }
 
-/// Adds the control loops that a step needs. `tasks` gives each device's task; `prefix` tells apart the
-/// names of different steps.
+/// Adds the control loops that a step needs. `tasks` gives each device's task; `prefix` makes names of different
+/// steps distinct.
 pub(crate) fn add_control_loops(step: &mut StepGraph, tasks: &[u32], prefix: &str) -> Result<ControlLoops> {
     if !step.nodes.iter().any(|node| is(node, &["Enter", "RefEnter"])) {
         return Ok(ControlLoops::default());
@@ -85,7 +85,7 @@ impl Adding<'_> {
         crossings
     }
 
-    /// A task that only sends would not know of the iterations after the first.
+    /// A task that only sends also needs a control loop: without it, it would not run the iterations after the first.
     fn add_for_silent_senders(&mut self, crossings: &[(u32, NodeId, NodeId)]) -> Result<()> {
         let counts = |node: &StepNode| is(node, &["NextIteration", "RefNextIteration"]);
         let counting = self.step.nodes.iter().enumerate().filter(|(_, node)| counts(node));
@@ -99,8 +99,8 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// The Merge of the loop for `frame` on the task of node `at`; made if it is not there, and with it
-    /// the loops of the frames around. `named` lends its name.
+    /// The Merge of the control loop for `frame` on the task of node `at`. Creates it, and those of the enclosing
+    /// frames, if missing. `named` provides the name.
     fn ensure(&mut self, frame: u32, at: NodeId, named: NodeId) -> Result<NodeId> {
         let key = (frame, self.task(at));
         if let Some(&merge) = self.loops.merges.get(&key) {

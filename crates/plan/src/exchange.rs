@@ -1,30 +1,31 @@
-//! Nodes that exchange values with the client, through the run of the task they are on.
+//! Nodes that pass feeds and fetches between the client and the task that uses or computes them.
 
 use crate::{Device, StepGraph, StepNode};
-use graph::{AttrValue, NodeDef};
+use graph::{AttrValue, NodeDef, RendezvousKeyPrefix};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use tensor::DType;
 
-/// A value that a run exchanges with the client.
+/// A feed or a fetch of a run.
 pub(crate) struct Exchange {
-    /// As the client calls it.
+    /// The client's name for it.
     pub name: String,
-    /// The device it comes to or leaves from, by place in the list of devices.
+    /// The index of the device it enters or leaves.
     pub device: u32,
-    /// The key under which it does.
+    /// Its rendezvous key.
     pub key: String,
 }
 
-/// Lets every fetch leave from the task that makes it: the answer of that task's run brings it, and no transfer to the
-/// master is needed.
+/// Sends every fetch from the task that computes it: it is part of that task's RunGraph response, so no transfer to
+/// the master is needed.
 pub(crate) fn add_fetches(step: &mut StepGraph, devices: &[Device]) -> Vec<Exchange> {
     let mut fetches = Vec::with_capacity(step.fetches.len());
     for (name, edge) in std::mem::take(&mut step.fetches) {
         let source = &step.nodes[edge.node as usize];
         let dtype = source.output_types[edge.index as usize].base();
         let device = host_of(source.device, devices);
-        // A TensorFlow task keeps the node for other steps of the session, in which the client may spell it otherwise.
+        // A TensorFlow task keeps the node for other steps of the session, in which the client may write `x` for
+        // `x:0`.
         let tensor = format!("{}:{}", source.def.name, edge.index);
         let from = (&*source.def.name, edge.index);
         let def = exchanging("_Send", ("T", dtype), &tensor, from, &devices[device as usize]);
@@ -35,7 +36,7 @@ pub(crate) fn add_fetches(step: &mut StepGraph, devices: &[Device]) -> Vec<Excha
     fetches
 }
 
-/// The feeds of a step, which are in it already.
+/// The feeds of a step, whose nodes exist already.
 pub(crate) fn feeds(step: &StepGraph, devices: &[Device]) -> Vec<Exchange> {
     let feed = |(name, device): &(String, u32)| Exchange {
         name: name.clone(),
@@ -45,7 +46,7 @@ pub(crate) fn feeds(step: &StepGraph, devices: &[Device]) -> Vec<Exchange> {
     step.feeds.iter().map(feed).collect()
 }
 
-/// The device of the same task whose memory the task itself can read: a GPU's is copied there first.
+/// A CPU device of the same task: values on a GPU are copied to the host before the task can send them.
 fn host_of(device: u32, devices: &[Device]) -> u32 {
     let is_cpu = |device: &Device| device.spec.kind.as_deref() == Some("CPU");
     let own = &devices[device as usize];
@@ -56,7 +57,7 @@ fn host_of(device: u32, devices: &[Device]) -> u32 {
     }
 }
 
-/// A node that sends a fetch or receives a feed, of this output of a node.
+/// A node that sends this output as a fetch, or receives it as a feed.
 pub(crate) fn exchanging(
     op: &str,
     dtype: (&str, DType),
@@ -82,7 +83,8 @@ pub(crate) fn exchanging(
     })
 }
 
-/// The key of a value that such a node exchanges.
+/// The rendezvous key of a feed or fetch.
 fn key(device: &Device, tensor: &str) -> String {
-    format!("{0};{1:016x};{0};{tensor};0:0", device.spec, device.incarnation)
+    let name = device.spec.to_string();
+    RendezvousKeyPrefix::new(&name, device.incarnation, &name, tensor).root_key()
 }

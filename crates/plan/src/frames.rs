@@ -1,4 +1,4 @@
-//! The frames of a step: which loop every node is in.
+//! The control flow frame of every node of a step.
 
 use crate::StepGraph;
 use graph::{AttrValue, NodeDef, NodeId};
@@ -8,9 +8,9 @@ use status::{Result, invalid};
 /// The frame outside all loops.
 pub(crate) const ROOT: u32 = 0;
 
-/// The frames of a step. Enter counts to the frame it comes from, Exit to the one it leaves.
+/// The frames of a step. An Enter node belongs to the frame it comes from, an Exit node to the frame it leaves.
 pub(crate) struct Frames {
-    /// All frames; the first is the one outside all loops.
+    /// All frames; the first is the root frame.
     pub all: Vec<Frame>,
     /// The frame of each node.
     pub of: Vec<u32>,
@@ -50,7 +50,7 @@ impl Frames {
         Ok(Frames { all: found.all, of: of.into_iter().map(|frame| frame.unwrap_or(ROOT)).collect() })
     }
 
-    /// The frame in which the values of a node are.
+    /// The frame of the outputs of a node.
     pub fn of_value(&self, step: &StepGraph, id: NodeId) -> u32 {
         let (own, def) = (self.of[id as usize], &step.nodes[id as usize].def);
         match def.op.as_str() {

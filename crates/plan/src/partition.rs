@@ -1,4 +1,4 @@
-//! One graph for each task: edges that cross become a Send and a Recv.
+//! Cuts a step into one graph per task: edges between tasks become a Send and a Recv.
 
 use crate::control_devices::move_control_flow;
 use crate::control_loops::{ControlLoops, add_control_loops};
@@ -16,15 +16,15 @@ use tensor::{Bytes, DType, Tensor};
 pub struct Part {
     /// The task, `/job:ps/replica:0/task:0`.
     pub task: String,
-    /// What it runs.
+    /// The graph it runs.
     pub graph: GraphDef,
-    /// What its run is fed: names, and the keys under which they are sent with it.
+    /// Feeds of the run: names and rendezvous keys.
     pub feeds: Vec<(String, String)>,
-    /// What its run gives: names, and the keys under which they come back with its answer.
+    /// Fetches of the run: names and rendezvous keys.
     pub fetches: Vec<(String, String)>,
 }
 
-/// Cuts a step into one graph for each task that takes part.
+/// Cuts a step into one graph per participating task.
 pub fn partition(mut step: StepGraph, devices: &[Device], graph: &FlatGraph, prefix: &str) -> Result<Vec<Part>> {
     let task_names: Vec<String> = devices.iter().map(|device| device.spec.task_name()).collect();
     let first = |name: &String| task_names.iter().position(|other| other == name).unwrap_or(0) as u32;
@@ -68,7 +68,8 @@ struct Cut<'a> {
     tasks: Vec<u32>,
     loops: ControlLoops,
     parts: BTreeMap<u32, Vec<Arc<NodeDef>>>,
-    /// What a task receives already: the source, if data which output, and the task; with the name it has there.
+    /// Transfers that exist: source, output index (`None` for a control edge) and receiving task, to the name of the
+    /// Recv there.
     sent: FxHashMap<(NodeId, Option<u32>, u32), String>,
     prefix: &'a str,
 }
@@ -99,7 +100,7 @@ impl Cut<'_> {
         self.tasks[self.step.nodes[source as usize].device as usize] == task
     }
 
-    /// The name under which the reader's task has a value of another task; one transfer serves all readers there.
+    /// The name under which the reader's task has a value of another task; all readers there share one transfer.
     fn receive(&mut self, edge: Edge, reader: &StepNode) -> String {
         let at = (edge.node, Some(edge.index), self.tasks[reader.device as usize]);
         if let Some(name) = self.sent.get(&at) {
@@ -113,8 +114,8 @@ impl Cut<'_> {
         name
     }
 
-    /// A control edge crosses as an empty tensor. What waits for it waits for an Identity: a Recv gives its
-    /// control edges even when it received a dead value.
+    /// A control edge between tasks is an empty tensor. Its consumers wait for an Identity behind the Recv, because a
+    /// Recv fires its control edges even if it received a dead value.
     fn receive_control(&mut self, control: NodeId, reader: &StepNode) -> String {
         let task = self.tasks[reader.device as usize];
         let at = (control, None, task);

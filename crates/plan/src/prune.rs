@@ -1,4 +1,4 @@
-//! What a step needs of the graph: everything behind its fetches and targets, up to its feeds.
+//! Pruning: the subgraph that a step needs, from its fetches and targets back to its feeds.
 
 use crate::Device;
 use crate::exchange::exchanging;
@@ -9,34 +9,34 @@ use status::{Result, invalid, not_found};
 use std::sync::Arc;
 use tensor::DType;
 
-/// The device to which feeds come, by place in the list of devices.
+/// The index of the device that receives feeds.
 const MASTER: u32 = 0;
 
-/// What a step is given and what it is asked for.
+/// Feeds, fetches and targets of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signature {
     /// Tensors whose values come from the client, `x:0`.
     pub feeds: Vec<String>,
-    /// Tensors the client wants, `y:0`.
+    /// Tensors to return to the client, `y:0`.
     pub fetches: Vec<String>,
-    /// Nodes that shall run.
+    /// Nodes to run without returning a value.
     pub targets: Vec<String>,
 }
 
-/// The part of a graph that a step runs, with nodes that receive feeds.
+/// The subgraph of a step, with nodes that receive the feeds.
 #[derive(Default)]
 pub struct StepGraph {
     /// Its nodes.
     pub nodes: Vec<StepNode>,
-    /// What is fed, and the devices to which it comes.
+    /// The feeds, and the devices that receive them.
     pub feeds: Vec<(String, u32)>,
-    /// What is fetched, and what it is.
+    /// The fetches, and the outputs they name.
     pub fetches: Vec<(String, Edge)>,
 }
 
 /// A node of a step, on its device.
 pub struct StepNode {
-    /// As described in the session's graph, or made for a feed or a fetch.
+    /// From the session's graph, or created for a feed or a fetch.
     pub def: Arc<NodeDef>,
     /// Data inputs.
     pub inputs: SmallVec<[Edge; 3]>,
@@ -44,12 +44,12 @@ pub struct StepNode {
     pub controls: SmallVec<[NodeId; 2]>,
     /// Types of its outputs.
     pub output_types: SmallVec<[DType; 4]>,
-    /// Its device, by place in the list of devices.
+    /// The index of its device in the list of devices.
     pub device: u32,
 }
 
-/// Finds what a step needs. `placement` gives each node's device, by place in `devices`. Feeds come to the first of them, the
-/// master's own.
+/// Finds the subgraph of a step. `placement` gives the index of each node's device in `devices`. Feeds go to the
+/// first device, the master's own.
 pub fn prune(graph: &FlatGraph, signature: &Signature, placement: &[u32], devices: &[Device]) -> Result<StepGraph> {
     if signature.fetches.is_empty() && signature.targets.is_empty() {
         return Err(invalid!("Must specify at least one target to fetch or execute."));
@@ -103,14 +103,14 @@ struct Pruning<'a> {
     graph: &'a FlatGraph,
     placement: &'a [u32],
     devices: &'a [Device],
-    /// Fed outputs, and the nodes that stand for them.
+    /// Fed outputs, and the nodes that receive them.
     fed: FxHashMap<Edge, NodeId>,
-    /// Numbers in the step of nodes of the graph.
+    /// Node numbers in the step by node numbers in the graph.
     new: FxHashMap<NodeId, NodeId>,
 }
 
 impl Pruning<'_> {
-    /// Everything reachable backwards from `wanted` without going through a fed output.
+    /// Collects everything reachable backwards from `wanted` without passing through a fed output.
     fn collect(&mut self, wanted: &[NodeId], out: &mut StepGraph) {
         let mut seen: FxHashSet<NodeId> = FxHashSet::default();
         let mut queue: Vec<NodeId> = wanted.iter().copied().filter(|&id| seen.insert(id)).collect();
@@ -154,7 +154,7 @@ impl Pruning<'_> {
         }
     }
 
-    /// Control edges from a fed placeholder wait for the fed value instead.
+    /// True for a fed placeholder: control edges from it wait for the fed value instead.
     fn is_fed_placeholder(&self, id: NodeId) -> bool {
         self.graph.node(id).def.op.starts_with("Placeholder") && self.fed.contains_key(&Edge { node: id, index: 0 })
     }

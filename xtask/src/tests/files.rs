@@ -35,8 +35,11 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn no_file_is_too_long() {
+    // Builders that are generated from the rows are as long as their family.
+    let generated = root().join("crates/ops/src/raw");
     let long: Vec<_> = all()
         .into_iter()
+        .filter(|path| !path.starts_with(&generated))
         .map(|path| (fs::read_to_string(&path).expect("source").lines().count(), path))
         .filter(|(lines, _)| *lines > MAX_LINES)
         .collect();

@@ -1,11 +1,11 @@
 //! Toy ops, and graphs written as text: `name @job:task = Op input input; …`.
 
 use crate::Worker;
-use graph::{AttrValue, GraphDef, NodeDef};
+use graph::{AttrValue, GraphDef, NodeDef, RendezvousKeyPrefix};
 use op::shapes::unknown;
 use op::{
-    Flow, Grad, Kernel, Op, Opened, Pieces, Registry, Resources, Setup, Stored, StoredPieces, Transfer, binary, later,
-    outputs, source, stored, unary,
+    Flow, Grad, Kernel, Op, Opened, PLAIN, Pieces, Registry, Resources, Setup, Stored, StoredPieces, Transfer, binary,
+    later, outputs, source, stored, unary,
 };
 use parking_lot::Mutex;
 use status::{Error, Result, invalid};
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tensor::{Bytes, DType, Shape, Tensor};
 
 const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op {
-    Op { def, shape: unknown, grad: Grad::Unknown, kernel }
+    Op { def, shape: unknown, grad: Grad::Unknown, kernel, facts: PLAIN }
 }
 
 const OPS: &[Op] = &[
@@ -147,8 +147,8 @@ fn never(setup: &Setup<'_>) -> Result<Kernel> {
 fn ends(setup: &Setup<'_>) -> Result<Transfer> {
     let (send, recv) = (setup.string("send_device")?, setup.string("recv_device")?);
     let (incarnation, name) = (setup.int("send_device_incarnation")? as u64, setup.string("tensor_name")?);
-    let is_clients = setup.bool("client_terminated")?;
-    Ok(Transfer { prefix: format!("{send};{incarnation:016x};{recv};{name};"), is_clients })
+    let client_terminated = setup.bool("client_terminated")?;
+    Ok(Transfer { key_prefix: RendezvousKeyPrefix::new(&send, incarnation, &recv, &name), client_terminated })
 }
 
 /// A graph from its text.

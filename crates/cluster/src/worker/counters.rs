@@ -1,6 +1,6 @@
 //! What a task counts: steps, and bytes that came from other tasks, went there, or were saved or restored.
 
-use crate::worker::recv::Key;
+use graph::RendezvousKey;
 use op::{COUNTERS, Resources, Variable};
 use status::Result;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ impl Counters {
 /// Whether a tensor is of a node named `flowgrid/…`: a report that counted itself would depend on which of its own
 /// tensors are under way.
 fn tells_counts(key: &str) -> bool {
-    let Ok(key) = Key::parse(key) else { return false };
-    let edge = key.tensor.strip_prefix("edge_").and_then(|edge| edge.split_once('_'));
-    let node = edge.map_or(key.tensor, |(_, node)| node);
+    let Ok(key) = RendezvousKey::parse(key) else { return false };
+    let edge = key.tensor_name.strip_prefix("edge_").and_then(|edge| edge.split_once('_'));
+    let node = edge.map_or(key.tensor_name, |(_, node)| node);
     node.strip_prefix(COUNTERS).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -8,11 +8,11 @@ use exec::LocalRendezvous;
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{Either, Shared, select};
-use graph::DeviceSpec;
+use graph::{DeviceSpec, RendezvousKey};
 use op::{Cancel, Opening, Received, Rendezvous, Stored};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use status::{Error, Result, aborted, internal, invalid};
+use status::{Error, Result, aborted, internal};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tensor::Tensor;
@@ -197,12 +197,12 @@ impl Rendezvous for StepRendezvous {
 impl StepRendezvous {
     /// The task that sends this key, if it is not this one.
     fn far(&self, key: &str) -> Result<Option<Task>> {
-        let parsed = Key::parse(key)?;
+        let parsed = RendezvousKey::parse(key)?;
         if parsed.send_device.starts_with(&format!("{}/", self.own)) {
             return Ok(None);
         }
         let spec = DeviceSpec::parse(parsed.send_device)?;
-        let task = Task::of_device(&spec).ok_or_else(|| invalid!("Invalid  rendezvous key: {key}"))?;
+        let task = Task::of_device(&spec).ok_or_else(|| RendezvousKey::invalid(key))?;
         Ok((task != self.own).then_some(task))
     }
 
@@ -235,27 +235,5 @@ impl StepRendezvous {
                 Err(error) => local.abort(from_task(error, &task.to_string())),
             }
         }));
-    }
-}
-
-/// A rendezvous key in its parts.
-pub(crate) struct Key<'a> {
-    pub send_device: &'a str,
-    pub incarnation: u64,
-    pub recv_device: &'a str,
-    pub tensor: &'a str,
-}
-
-impl Key<'_> {
-    pub fn parse(text: &str) -> Result<Key<'_>> {
-        let bad = || invalid!("Invalid  rendezvous key: {text}");
-        let parts: Vec<&str> = text.split(';').collect();
-        match parts[..] {
-            [send_device, incarnation, recv_device, tensor, frame] if !frame.is_empty() => {
-                let incarnation = u64::from_str_radix(incarnation, 16).map_err(|_| bad())?;
-                Ok(Key { send_device, incarnation, recv_device, tensor })
-            }
-            _ => Err(bad()),
-        }
     }
 }

@@ -3,10 +3,9 @@
 use crate::RecvTensor;
 use crate::api::{Arriving, Future, Stream, from_task};
 use crate::worker::Worker;
-use crate::worker::recv::Key;
 use exec::Sent;
 use futures_channel::oneshot;
-use graph::DeviceSpec;
+use graph::{DeviceSpec, RendezvousKey};
 use op::{Stored, StoredPieces};
 use status::{Result, aborted, internal, invalid};
 use std::sync::Arc;
@@ -42,14 +41,14 @@ fn whole(worker: &Worker, request: &RecvTensor, tensor: Tensor, dead: bool) -> A
 }
 
 async fn sent(worker: &Arc<Worker>, request: &RecvTensor) -> Result<Sent> {
-    let key = Key::parse(&request.key)?;
+    let key = RendezvousKey::parse(&request.key)?;
     let local = worker.devices.iter().find(|device| is_same_local(&device.name, key.send_device));
     let device = local.ok_or_else(|| invalid!("{} has no device {}", worker.name, key.send_device))?;
-    if device.incarnation != key.incarnation {
+    if device.incarnation != key.send_incarnation {
         return Err(aborted!(
             "RecvTensor expects a different device incarnation: {} vs. {}. Your worker job (\"{}\") was probably \
              restarted. Check your worker job for the reason why it was restarted.",
-            key.incarnation,
+            key.send_incarnation,
             device.incarnation,
             worker.name
         ));

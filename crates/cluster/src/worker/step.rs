@@ -6,6 +6,7 @@ use crate::worker::session::WorkerSession;
 use crate::worker::{Worker, session::Registered};
 use exec::{LocalRendezvous, RunOptions, Stats};
 use futures_channel::oneshot;
+use graph::RendezvousKey;
 use op::{Cancel, Rendezvous, Resources, StepEnv};
 use status::{Result, cancelled, internal, invalid};
 use std::sync::Arc;
@@ -138,7 +139,10 @@ fn take(local: &LocalRendezvous, key: &str) -> Result<Tensor> {
     match wait.try_recv() {
         Ok(Some(Ok((tensor, false)))) => Ok(tensor),
         Ok(Some(Err(error))) => Err(error),
-        _ => Err(invalid!("The tensor returned for {} was not valid.", key.split(';').nth(3).unwrap_or(key))),
+        _ => {
+            let name = RendezvousKey::parse(key).map_or(key, |key| key.tensor_name);
+            Err(invalid!("The tensor returned for {name} was not valid."))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tensors received from other tasks, noted while somebody wants to know.
 
 use crate::api::{Logging, TransferStats};
-use crate::worker::recv::Key;
+use graph::RendezvousKey;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -28,9 +28,9 @@ impl Transfers {
 
     /// Notes a tensor that is here.
     pub fn note(&self, step_id: u64, key: &str, bytes: usize, start: u64) {
-        let Ok(key) = Key::parse(key) else { return };
+        let Ok(key) = RendezvousKey::parse(key) else { return };
         let stats = TransferStats {
-            tensor: key.tensor.to_string(),
+            tensor: key.tensor_name.to_string(),
             send_device: key.send_device.to_string(),
             recv_device: key.recv_device.to_string(),
             bytes: bytes as u64,

@@ -27,12 +27,12 @@ fn values_go_in_and_come_out() {
         let text = graph.root().constant(["a", "bc"]);
         let session = open(target, &graph);
         let (rows, words): (Vec<[f32; 1]>, Vec<String>) =
-            session.run((&y, &text), feeds! { &x => [[1f32, 2.], [3., 4.]] }).unwrap();
+            session.run_with((&y, &text), feeds! { &x => [[1f32, 2.], [3., 4.]] }).unwrap();
         assert_eq!(rows, [[21.5], [43.5]], "{target}");
         assert_eq!(words, ["a", "bc"], "{target}");
         // Nodes made after the first step reach the server with the next one.
         let total = y.sum();
-        let total: f32 = session.run(&total, feeds! { &x => [[1f32, 1.]] }).unwrap();
+        let total: f32 = session.run_with(&total, feeds! { &x => [[1f32, 1.]] }).unwrap();
         assert_eq!(total, 11.5, "{target}");
         assert!(session.list_devices().unwrap().iter().any(|device| device.name.ends_with("/device:CPU:0")));
     });
@@ -63,10 +63,10 @@ fn losses(target: &str) -> Vec<f32> {
     let step = create_global_step(&graph).unwrap();
     let train = Optimizer::new(Adam::new(0.05)).minimize_with(&loss, &[], Some(&step)).unwrap();
     let session = open(target, &graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-    let next = |_| session.run::<(f32, ())>((&loss, &train), feeds! {}).unwrap().0;
+    session.execute(&global_variables_initializer(&graph)).unwrap();
+    let next = |_| session.run::<(f32, ())>((&loss, &train)).unwrap().0;
     let losses = (0..20).map(next).collect();
-    assert_eq!(session.run::<i64>(&step, feeds! {}).unwrap(), 20);
+    assert_eq!(session.run::<i64>(&step).unwrap(), 20);
     losses
 }
 
@@ -77,11 +77,11 @@ fn errors_have_their_code_and_their_node() {
         let x = graph.root().placeholder(DType::F32, &[-1, -1]);
         let product = graph.root().op("MatMul").named("product").input(&x).input(&x).output();
         let session = open(target, &graph);
-        let error = session.run::<Tensor>(&product, feeds! { &x => [[1f32, 2.]] }).unwrap_err();
+        let error = session.run_with::<Tensor>(&product, feeds! { &x => [[1f32, 2.]] }).unwrap_err();
         assert_eq!(error.code, Code::InvalidArgument, "{target}: {error}");
         assert!(error.message.contains("{{node product}}"), "{target}: {error}");
         // The session lives on.
-        let rows: Vec<[f32; 1]> = session.run(&product, feeds! { &x => [[3f32]] }).unwrap();
+        let rows: Vec<[f32; 1]> = session.run_with(&product, feeds! { &x => [[3f32]] }).unwrap();
         assert_eq!(rows, [[9.0]], "{target}");
     });
 }
@@ -98,8 +98,8 @@ fn steps_can_be_prepared_and_run_in_pieces() {
         let value: f32 = callable.call(vec![5f32.into(), 2f32.into()]).unwrap();
         assert_eq!(value, 15.0, "{target}");
         let partial = session.partial_run((&sum, &product), &[&a, &b]).unwrap();
-        let first: f32 = partial.run(&sum, feeds! { &a => 1f32 }).unwrap();
-        let second: f32 = partial.run(&product, feeds! { &b => first * 3.0 }).unwrap();
+        let first: f32 = partial.run_with(&sum, feeds! { &a => 1f32 }).unwrap();
+        let second: f32 = partial.run_with(&product, feeds! { &b => first * 3.0 }).unwrap();
         assert_eq!((first, second), (2.0, 12.0), "{target}");
     });
 }

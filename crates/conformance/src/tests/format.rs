@@ -19,7 +19,7 @@ fn a_case_is_read() {
 #[test]
 fn what_cannot_be_read_is_named() {
     for (line, complaint) in [
-        ("in x float[2] 1", "a.case:2: 1 values are no tensor of shape [2]"),
+        ("in x float[2] 1", "a.case:2: 1 values do not match shape [2]"),
         ("in x float[2] 1 y", "a.case:2: y is not a value of type float"),
         ("in x flout 1", "a.case:2: flout is not a type and a shape"),
         ("what", "a.case:2: what is 'what'?"),

@@ -59,7 +59,7 @@ fn run_step(session: &Session, step: &Step, last: &BTreeMap<String, Tensor>) -> 
     }
     let fetches: Vec<&str> = step.fetches.iter().map(String::as_str).collect();
     let targets: Vec<&str> = step.targets.iter().map(String::as_str).collect();
-    let (values, _): (Vec<Tensor>, Vec<()>) = session.run((fetches, targets), feeds)?;
+    let (values, _): (Vec<Tensor>, Vec<()>) = session.run_with((fetches, targets), feeds)?;
     Ok(values)
 }
 

@@ -1,5 +1,6 @@
 //! All cases on all runtimes, and the rows against TensorFlow's op list.
 
+mod builders;
 mod cases;
 mod client;
 mod format;

@@ -30,19 +30,19 @@ fn servers_of_one_process_make_a_cluster() {
     for (round, target) in workers.iter().enumerate() {
         let session = Session::connect(target, &graph).unwrap();
         if round == 0 {
-            session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+            session.execute(&global_variables_initializer(&graph)).unwrap();
         }
-        session.execute(&add, feeds! {}).unwrap();
-        let value: f32 = session.run(&total, feeds! {}).unwrap();
+        session.execute(&add).unwrap();
+        let value: f32 = session.run(&total).unwrap();
         assert_eq!(value, round as f32 + 1.0);
     }
     let session = Session::connect(&workers[0], &graph).unwrap();
-    let _: f32 = session.run(&total, feeds! {}).unwrap();
+    let _: f32 = session.run(&total).unwrap();
     cluster.stop("worker", 1);
-    let error = session.execute(&add, feeds! {}).unwrap_err();
+    let error = session.execute(&add).unwrap_err();
     assert_eq!(error.code, Code::Unavailable, "{}", text(&error));
     assert_says(&error, &["/job:worker/replica:0/task:1"]);
-    let value: f32 = session.run(&total, feeds! {}).unwrap(); // what does not touch the lost task goes on
+    let value: f32 = session.run(&total).unwrap(); // what does not touch the lost task goes on
     assert_eq!(value, 2.0);
 }
 
@@ -63,8 +63,8 @@ fn variables_go_round_the_ps_tasks() {
     let layer_0 = input_data.matmul(&w_0) + &b_0;
     let layer_1 = layer_0.matmul(&w_1) + &b_1;
     let session = Session::connect(&cluster.targets("worker")[0], &graph).unwrap();
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-    let value: Vec<[f32; 1]> = session.run(&layer_1, feeds! { &input_data => [[1.0f32, 2.0]] }).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
+    let value: Vec<[f32; 1]> = session.run_with(&layer_1, feeds! { &input_data => [[1.0f32, 2.0]] }).unwrap();
     assert_eq!(value, [[13.0]]);
 }
 
@@ -93,11 +93,10 @@ fn parameters_on_two_ps_and_products_on_the_eighth_worker() {
     let graph = Graph::new();
     let (logits, loss, train_op) = on_the_eighth_worker(&graph);
     let session = Session::connect(&cluster.targets("worker")[7], &graph).unwrap();
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-    let value: Vec<[f32; 2]> = session.run(&logits, feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
+    let value: Vec<[f32; 2]> = session.run(&logits).unwrap();
     assert_eq!(value, [[2.5, 2.5]; 5]);
-    let losses: Vec<f32> =
-        (0..10).map(|_| session.run::<(f32, ())>((&loss, &train_op), feeds! {}).unwrap().0).collect();
+    let losses: Vec<f32> = (0..10).map(|_| session.run::<(f32, ())>((&loss, &train_op)).unwrap().0).collect();
     assert_eq!(losses[0], 6.25);
     assert!(losses.windows(2).all(|pair| pair[1] < pair[0]), "{losses:?}");
 }
@@ -109,7 +108,7 @@ fn the_eighth_of_three_workers_is_no_task() {
     let graph = Graph::new();
     let (logits, ..) = on_the_eighth_worker(&graph);
     let session = Session::connect(&cluster.targets("worker")[0], &graph).unwrap();
-    let error = session.run::<Tensor>(&logits, feeds! {}).unwrap_err();
+    let error = session.run::<Tensor>(&logits).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
     assert_says(&error, &["/job:worker/task:7", "The session's cluster has no such task"]);
     for (job, tasks) in [("ps", 2), ("worker", 3)] {
@@ -128,10 +127,10 @@ fn a_replica_of_each_worker_shares_what_is_on_the_ps() {
         let add = total.assign_add(&scope.constant(task_index as f32 + 1.0));
         let session = Session::connect(target, &graph).unwrap();
         if task_index == 0 {
-            session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+            session.execute(&global_variables_initializer(&graph)).unwrap();
         }
-        session.execute(&add, feeds! {}).unwrap();
-        let value: f32 = session.run(&total, feeds! {}).unwrap();
+        session.execute(&add).unwrap();
+        let value: f32 = session.run(&total).unwrap();
         assert_eq!(value, [1.0, 3.0][task_index]);
     }
 }
@@ -149,8 +148,8 @@ fn placement_is_logged_by_the_master() {
         let weights = Variable::zeros(&scope, if device.is_empty() { "near" } else { "far" }, [2]);
         let config = SessionConfig { log_placement: true, ..SessionConfig::default() };
         let session = Session::with_config(target, &graph, config).unwrap();
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-        let _: Tensor = session.run(&weights, feeds! {}).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
+        let _: Tensor = session.run(&weights).unwrap();
     }
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
@@ -176,7 +175,7 @@ fn client(graph: &Graph) -> (Output, Output) {
 fn a_session_without_a_target_says_that_it_needs_one() {
     let graph = Graph::new();
     client(&graph);
-    let error = Session::local(&graph).execute(&global_variables_initializer(&graph), feeds! {}).unwrap_err();
+    let error = Session::local(&graph).execute(&global_variables_initializer(&graph)).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
     assert_says(&error, &["/job:ps/task:0", "/job:localhost/replica:0/task:0/device:CPU:0", "grpc://localhost:2222"]);
 }
@@ -189,10 +188,10 @@ fn a_target_may_leave_out_its_scheme() {
         let graph = Graph::new();
         let (x, product) = client(&graph);
         let session = Session::connect(target, &graph).unwrap();
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-        let value: Vec<[f32; 2]> = session.run(&product, feeds! { &x => [[1.0f32, 1.0]] }).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
+        let value: Vec<[f32; 2]> = session.run_with(&product, feeds! { &x => [[1.0f32, 1.0]] }).unwrap();
         assert_eq!(value, [[4.0, 6.0]]);
-        let error = session.run::<Tensor>(&product, feeds! {}).unwrap_err();
+        let error = session.run::<Tensor>(&product).unwrap_err();
         assert_says(&error, &["You must feed a value for placeholder"]);
     }
     for target in ["http://127.0.0.1:2222", "worker0", "local"] {
@@ -219,7 +218,7 @@ fn mistakes_in_clusters_and_devices_are_named() {
 
     let graph = Graph::new();
     replica_device_setter(1).worker_device("/job:worker/task:").on(&graph.root());
-    let error = Session::local(&graph).execute(&graph.root().op("NoOp").node(), feeds! {}).unwrap_err();
+    let error = Session::local(&graph).execute(&graph.root().op("NoOp").node()).unwrap_err();
     let cure = "Malformed device specification '/job:worker/task:': '/task:' needs a number, such as /task:0";
     assert_says(&error, &[cure]);
 
@@ -273,9 +272,9 @@ fn layers(variables: &VariableScope, x: &Output) -> Output {
 
 fn traced(target: &str, graph: &Graph, train: &Node) -> BTreeMap<String, (usize, usize)> {
     let session = Session::connect(target, graph).unwrap();
-    session.execute(&global_variables_initializer(graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(graph)).unwrap();
     let options = RunOptions { trace: true, ..RunOptions::default() };
-    let ((), metadata) = session.run_with(train, feeds! {}, options).unwrap();
+    let ((), metadata) = session.run_with_options(train, feeds! {}, options).unwrap();
     received(&metadata)
 }
 
@@ -338,8 +337,8 @@ fn three_servers_of_one_program() {
     // Each of them is a master for the others.
     for server in &servers {
         let session = Session::connect(server.target(), &graph).unwrap();
-        session.execute(&init, feeds! {}).unwrap();
-        given.iter().for_each(|add| session.execute(add, feeds! {}).unwrap());
-        assert_eq!(session.run::<f32>(&total, feeds! {}).unwrap(), 3.0);
+        session.execute(&init).unwrap();
+        given.iter().for_each(|add| session.execute(add).unwrap());
+        assert_eq!(session.run::<f32>(&total).unwrap(), 3.0);
     }
 }

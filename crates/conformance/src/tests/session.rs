@@ -37,15 +37,15 @@ impl Runner for InSession {
         let config = SessionConfig { isolate_state: true, ..SessionConfig::default() };
         let session = Session::with_config(&self.target, &built.graph, config)?;
         if !built.initial.is_empty() {
-            session.execute(&built.initial[..], built.feeds.clone())?;
+            session.execute_with(&built.initial[..], built.feeds.clone())?;
         }
         let outputs: Vec<Tensor> = match built.node.outputs() {
-            none if none.is_empty() => session.execute(&built.node, built.feeds.clone()).map(|()| Vec::new())?,
-            some => session.run(&some[..], built.feeds.clone())?,
+            none if none.is_empty() => session.execute_with(&built.node, built.feeds.clone()).map(|()| Vec::new())?,
+            some => session.run_with(&some[..], built.feeds.clone())?,
         };
         let mut after = Vec::new();
         for (name, read) in &built.variables {
-            after.push((name.clone(), session.run::<Tensor>(&read(&built.graph.root()), Feeds::new()).ok()));
+            after.push((name.clone(), session.run::<Tensor>(&read(&built.graph.root())).ok()));
         }
         let grads = if self.derivatives { built.gradients(&session, &outputs)? } else { Vec::new() };
         Ok(Answer { outputs, after, grads })
@@ -122,7 +122,7 @@ impl Built {
         let mut grads = Vec::new();
         for ((name, _), gradient) in xs.into_iter().zip(found) {
             let value = match gradient {
-                Some(gradient) => Some(session.run::<Tensor>(&dense(&gradient), self.feeds.clone())?),
+                Some(gradient) => Some(session.run_with::<Tensor>(&dense(&gradient), self.feeds.clone())?),
                 None => None,
             };
             grads.push((name.clone(), value));

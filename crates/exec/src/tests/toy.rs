@@ -5,7 +5,8 @@ use graph::{AttrValue, FlatGraph, FunctionDef, FunctionLibrary, GraphDef, NodeDe
 use math::Pool;
 use op::shapes::unknown;
 use op::{
-    Flow, Grad, Kernel, Op, Registry, Resources, Setup, Stats, StepEnv, Value, binary, many, outputs, source, unary,
+    Flow, Grad, Kernel, Op, PLAIN, Registry, Resources, Setup, Stats, StepEnv, Value, binary, many, outputs, source,
+    unary,
 };
 use status::{Result, invalid};
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::sync::{Arc, mpsc};
 use tensor::{Bytes, Tensor};
 
 const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op {
-    Op { def, shape: unknown, grad: Grad::Unknown, kernel }
+    Op { def, shape: unknown, grad: Grad::Unknown, kernel, facts: PLAIN }
 }
 
 const OPS: &[Op] = &[

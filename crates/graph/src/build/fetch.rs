@@ -1,19 +1,19 @@
-//! What a step can be asked for.
+//! Fetches and targets of a step.
 
 use crate::{Node, Output};
 
-/// A name that a step is asked for.
+/// A name that a step is run for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Fetch {
     /// The value of `node:index`.
     Value(String),
-    /// That this node runs.
+    /// Run this node, without a value.
     Target(String),
 }
 
-/// Something a step can be asked for.
+/// A value that can be fetched: an output, or a node as a target.
 pub trait Fetchable {
-    /// What to ask for.
+    /// The name to fetch or run.
     fn fetch(&self) -> Fetch;
 }
 
@@ -29,8 +29,14 @@ impl Fetchable for Node {
     }
 }
 
+impl<F: Fetchable> Fetchable for &F {
+    fn fetch(&self) -> Fetch {
+        (*self).fetch()
+    }
+}
+
 impl Fetch {
-    /// The node alone.
+    /// The name of the node, without the output index.
     pub fn node(&self) -> &str {
         match self {
             Fetch::Value(name) => name.rsplit_once(':').map_or(name, |(node, _)| node),

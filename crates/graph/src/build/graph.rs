@@ -1,4 +1,4 @@
-//! A graph under construction: nodes with their types and what is known of their shapes.
+//! A graph under construction: nodes with their types and static shapes.
 
 use crate::signature::Types;
 use crate::{
@@ -24,15 +24,15 @@ pub struct Graph {
     ops: Arc<dyn OpSet>,
 }
 
-/// What a graph must know of ops to build them.
+/// What a graph needs to know about ops in order to build them.
 pub trait OpSet: Send + Sync {
     /// The signature of an op.
     fn signature(&self, op: &str) -> Option<&Signature>;
-    /// Shapes of a new node's outputs; an error if its inputs cannot be right.
+    /// Shapes of a new node's outputs; an error if its inputs are invalid.
     fn infer(&self, query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>>;
 }
 
-/// A node whose output shapes are asked for.
+/// The input of a shape function.
 pub struct ShapeQuery<'a> {
     /// The node.
     pub def: &'a NodeDef,
@@ -40,9 +40,9 @@ pub struct ShapeQuery<'a> {
     pub signature: &'a Signature,
     /// Shapes of its inputs.
     pub inputs: &'a [PartialShape],
-    /// Values of those inputs that are known already.
+    /// Values of the inputs that are known statically.
     pub constants: &'a [Option<Tensor>],
-    /// What the variables behind inputs that are handles hold, where that is known.
+    /// Type and shape of the variables behind inputs that are resource handles, where known.
     pub variables: &'a [Option<(DType, PartialShape)>],
     /// How many outputs it has.
     pub outputs: usize,
@@ -75,7 +75,7 @@ pub(crate) struct Inner {
     pub collections: BTreeMap<String, Vec<AttrValue>>,
     pub library: FunctionLibrary,
     pub seed: Option<i64>,
-    /// The lowest version of what was imported.
+    /// The lowest producer version of the imported graphs.
     pub producer: Option<i32>,
     pub finalized: bool,
 }
@@ -86,38 +86,38 @@ impl Graph {
         Graph { inner: Arc::default(), ops }
     }
 
-    /// The scope outside all others.
+    /// The root scope.
     pub fn root(&self) -> Scope {
         Scope::root(self)
     }
 
-    /// The first error made while building.
+    /// Returns the first building error, if any.
     pub fn check(&self) -> Result<()> {
         self.lock().error.clone().map_or(Ok(()), Err)
     }
 
-    /// Lets the graph stay as it is: nodes made from now on are building errors.
+    /// Makes the graph read-only: adding a node is a building error from now on.
     pub fn finalize(&self) {
         self.lock().finalized = true;
     }
 
-    /// Whether the graph stays as it is.
+    /// True after `finalize`.
     pub fn is_finalized(&self) -> bool {
         self.lock().finalized
     }
 
-    /// Remembers an error, unless one came before.
+    /// Records an error, unless one was recorded before.
     pub fn fail(&self, error: Error) {
         self.lock().error.get_or_insert(error);
     }
 
-    /// The graph as described so far; the first building error, if there was one.
+    /// The graph built so far; the first building error, if there was one.
     pub fn to_def(&self) -> Result<GraphDef> {
         self.check()?;
         Ok(self.def_from(0))
     }
 
-    /// How many nodes there are; they are numbered in the order they were made.
+    /// The number of nodes; nodes are numbered in creation order.
     pub fn len(&self) -> usize {
         self.lock().nodes.len()
     }
@@ -127,7 +127,7 @@ impl Graph {
         self.len() == 0
     }
 
-    /// Nodes made since there were `first` of them: what a session has not been told yet.
+    /// The nodes created after the first `first`: the part a session has to send to its master.
     pub fn def_from(&self, first: usize) -> GraphDef {
         let inner = self.lock();
         GraphDef {
@@ -143,7 +143,7 @@ impl Graph {
         &self.ops
     }
 
-    /// Whether both handles mean the same graph.
+    /// True if both handles refer to the same graph.
     pub fn is_same(&self, other: &Graph) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -174,12 +174,12 @@ impl Graph {
         self.lock().collections.keys().cloned().collect()
     }
 
-    /// The graph-level random seed: with it, ops without a seed of their own repeat their numbers.
+    /// Sets the graph-level random seed. Ops without a seed of their own then draw the same numbers in every session.
     pub fn set_seed(&self, seed: i64) {
         self.lock().seed = Some(seed);
     }
 
-    /// Seeds of a random op that was given `seed`, by TensorFlow's rule.
+    /// The seed pair of a random op that was given `seed`, by TensorFlow's rule.
     pub fn seeds(&self, seed: Option<i64>) -> (i64, i64) {
         const DEFAULT: i64 = 87_654_321;
         let inner = self.lock();
@@ -192,13 +192,13 @@ impl Graph {
         }
     }
 
-    /// Ops that are gone in newer graphs may be used from here on, if the version is lower.
+    /// Lowers the producer version; ops that were removed in a later version become usable again.
     pub(crate) fn lower_producer(&self, version: i32) {
         let mut inner = self.lock();
         inner.producer = Some(inner.producer.unwrap_or(PRODUCER).min(version));
     }
 
-    /// Lets an input of `merge`, for which something stood so far, come from a node made later.
+    /// Replaces the provisional input of a loop's `merge` by the back edge, which is created after it.
     pub(crate) fn close_loop(&self, merge: &Node, place: usize, source: &Output) {
         let name = match source.index() {
             0 => source.node().name(),
@@ -216,11 +216,12 @@ impl Graph {
 }
 
 impl Inner {
-    /// A name nobody has: `x`, `x_1`, `x_2`, …
+    /// A name that is not in use: `x`, `x_1`, `x_2`, …
     pub fn unique_name(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_string();
         loop {
-            // Names that differ in case only would collide in file systems; TensorFlow keeps them apart.
+            // TensorFlow treats names as equal if they differ in case only, because they would collide in file
+            // systems.
             let key = name.to_lowercase();
             let count = self.taken.entry(wanted.to_lowercase()).or_insert(0);
             let taken = *count;

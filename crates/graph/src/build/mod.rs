@@ -18,11 +18,10 @@ pub use scope::Scope;
 use crate::{AttrValue, NodeDef};
 use tensor::{DType, PartialShape, Tensor};
 
-/// Constants above this size are not carried along while building.
+/// Constants above this size are not propagated while building.
 const SMALL: usize = 4096;
 
-/// The value of a node, if the graph alone determines it and it is small: constants, and shapes of
-/// what has a known shape.
+/// The static value of a node, if it is small: constants, and shapes of inputs with a known shape.
 fn output_constant(def: &NodeDef, shapes: &[PartialShape], constants: &[Option<Tensor>]) -> Option<Tensor> {
     match def.op.as_str() {
         "Const" => match def.attrs.get("value") {
@@ -44,7 +43,8 @@ fn output_constant(def: &NodeDef, shapes: &[PartialShape], constants: &[Option<T
     }
 }
 
-/// What the variable behind a handle holds: its maker says so, and ops that pass handles on keep it.
+/// Type and shape of the variable behind a handle: set by the op that creates the handle, kept by ops that pass it
+/// on.
 fn output_variable(def: &NodeDef, variables: &[Option<(DType, PartialShape)>]) -> Option<(DType, PartialShape)> {
     match def.op.as_str() {
         "VarHandleOp" => match (def.attrs.get("dtype")?, def.attrs.get("shape")?) {

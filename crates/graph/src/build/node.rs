@@ -7,15 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 use tensor::{DType, PartialShape};
 
-/// A node; carries the scope it was made in. A node that could not be built is a husk: its graph
-/// holds the error.
+/// A node, with the scope it was created in. A node that could not be built has the id `HUSK`; its graph holds the
+/// error.
 #[derive(Clone)]
 pub struct Node {
     scope: Scope,
     id: NodeId,
 }
 
-/// The number of nodes that could not be built.
+/// The id of nodes that could not be built.
 pub(crate) const HUSK: NodeId = NodeId::MAX;
 
 impl Node {
@@ -23,18 +23,18 @@ impl Node {
         Node { scope: scope.clone(), id }
     }
 
-    /// The node with this number, seen from `scope`.
+    /// The node with this id; further nodes built from it go to `scope`.
     pub fn of(scope: &Scope, id: NodeId) -> Option<Node> {
         ((id as usize) < scope.graph().len()).then(|| Node::new(scope, id))
     }
 
-    /// The node with this name, seen from `scope`.
+    /// The node with this name; further nodes built from it go to `scope`.
     pub fn find(scope: &Scope, name: &str) -> Option<Node> {
         let id = *scope.graph().lock().names.get(name)?;
         Some(Node::new(scope, id))
     }
 
-    /// The scope it was made in.
+    /// The scope it was created in.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -49,7 +49,7 @@ impl Node {
         self.scope.graph()
     }
 
-    /// Its number.
+    /// Its id: its position in the graph.
     pub fn id(&self) -> NodeId {
         self.id
     }
@@ -64,7 +64,23 @@ impl Node {
         self.def().op.clone()
     }
 
-    /// As described.
+    /// The device it asks for. A node that names none, but is colocated with another, asks for the device of that one.
+    pub fn device(&self) -> String {
+        let mut def = self.def();
+        let inner = self.graph().lock();
+        // A chain of colocations leads to nodes that were built earlier, so it ends.
+        while def.device.is_empty() {
+            let Some(next) = colocated_with(&def).and_then(|name| inner.names.get(name)) else { break };
+            let next = inner.nodes[*next as usize].def.clone();
+            if next.name == def.name {
+                break;
+            }
+            def = next;
+        }
+        def.device.clone()
+    }
+
+    /// Its description.
     pub fn def(&self) -> Arc<NodeDef> {
         self.built().map(|built| built.def).unwrap_or_default()
     }
@@ -84,15 +100,15 @@ impl Node {
     pub fn attr_type(&self, name: &str) -> Result<DType> {
         match self.attr(name)? {
             AttrValue::Type(dtype) => Ok(dtype),
-            _ => Err(invalid!("attr '{name}' of {} is not a type", self.name())),
+            _ => Err(invalid!("attr '{name}' of {} is not of type 'type'", self.name())),
         }
     }
 
-    /// An attribute that is a truth value.
+    /// An attribute that is a bool.
     pub fn attr_bool(&self, name: &str) -> Result<bool> {
         match self.attr(name)? {
             AttrValue::Bool(value) => Ok(value),
-            _ => Err(invalid!("attr '{name}' of {} is not a bool", self.name())),
+            _ => Err(invalid!("attr '{name}' of {} is not of type 'bool'", self.name())),
         }
     }
 
@@ -100,7 +116,7 @@ impl Node {
     pub fn attr_int(&self, name: &str) -> Result<i64> {
         match self.attr(name)? {
             AttrValue::Int(value) => Ok(value),
-            _ => Err(invalid!("attr '{name}' of {} is not an int", self.name())),
+            _ => Err(invalid!("attr '{name}' of {} is not of type 'int'", self.name())),
         }
     }
 
@@ -141,7 +157,7 @@ impl Node {
         (0..self.num_outputs()).map(|index| self.output(index)).collect()
     }
 
-    /// What comes round in a loop may have another shape than what went in.
+    /// Clears the static shapes of the outputs: a value may change its shape from one iteration to the next.
     pub(crate) fn forget_shapes(&self) {
         if let Some(built) = self.graph().lock().nodes.get_mut(self.id as usize) {
             built.shapes.fill(PartialShape::unknown());
@@ -151,6 +167,12 @@ impl Node {
     pub(crate) fn built(&self) -> Option<Built> {
         self.graph().lock().nodes.get(self.id as usize).cloned()
     }
+}
+
+/// The node that the first colocation group of `def` is named after.
+fn colocated_with(def: &NodeDef) -> Option<&str> {
+    let Some(AttrValue::List(groups)) = def.attrs.get("_class") else { return None };
+    groups.strings.iter().find_map(|group| std::str::from_utf8(group).ok()?.strip_prefix("loc:@"))
 }
 
 impl PartialEq for Node {

@@ -1,4 +1,4 @@
-//! One node in the making: inputs and attributes are collected, types inferred, the rest checked.
+//! Builds one node: collects inputs and attributes, infers types, validates the rest.
 
 use crate::build::graph::{Built, Inner};
 use crate::build::node::HUSK;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
 
-/// A node in the making.
+/// A node under construction.
 pub struct OpBuilder {
     scope: Scope,
     op: String,
@@ -39,13 +39,13 @@ impl OpBuilder {
         }
     }
 
-    /// A name of its own; by default it is called like its op.
+    /// Sets the name; the default is the name of the op.
     pub fn named(mut self, name: &str) -> OpBuilder {
         self.name = Some(name.to_string());
         self
     }
 
-    /// The name of its scope: a node and the nodes it is made of, `w` and `w/read`.
+    /// Uses the name of the scope itself, for a node that stands for its scope: `w` beside `w/read`.
     pub fn named_as_scope(mut self) -> OpBuilder {
         self.scope_name = true;
         self
@@ -57,25 +57,25 @@ impl OpBuilder {
         self
     }
 
-    /// The next argument, which stands for several tensors.
+    /// The next argument, which is a list of tensors.
     pub fn inputs<'a>(mut self, inputs: impl IntoIterator<Item = &'a Output>) -> OpBuilder {
         self.inputs.push(inputs.into_iter().cloned().collect());
         self
     }
 
-    /// An attribute that the inputs do not tell.
+    /// Sets an attribute that does not follow from the inputs.
     pub fn attr(mut self, name: &str, value: impl Into<AttrValue>) -> OpBuilder {
         self.attrs.insert(name.to_string(), value.into());
         self
     }
 
-    /// Another node that must run first.
+    /// Adds a control input: `node` runs first.
     pub fn after(mut self, node: &Node) -> OpBuilder {
         self.controls.push(node.id());
         self
     }
 
-    /// A device of its own, merged into the scope's.
+    /// Sets a device, merged into the scope's.
     pub fn on(mut self, device: &str) -> OpBuilder {
         self.device = Some(device.to_string());
         self
@@ -86,7 +86,12 @@ impl OpBuilder {
         self.node().output(0)
     }
 
-    /// The node. If it cannot be built the graph remembers why, and this is a husk.
+    /// All outputs of the node.
+    pub fn outputs(self) -> Vec<Output> {
+        self.node().outputs()
+    }
+
+    /// The node. If it cannot be built, the graph records the error and the returned node is a placeholder.
     pub fn node(self) -> Node {
         let scope = self.scope.clone();
         match self.build() {
@@ -126,7 +131,7 @@ impl OpBuilder {
         Ok(id)
     }
 
-    /// Types, counts and lists of types that the inputs tell.
+    /// Infers types, list lengths and type lists from the inputs.
     fn infer_attrs(&mut self, signature: &Signature, inner: &Inner) -> Result<()> {
         if self.inputs.len() != signature.inputs.len() {
             return Err(invalid!(
@@ -183,7 +188,7 @@ impl OpBuilder {
         Ok(def)
     }
 
-    /// The node's own device, then what each scope around it says, from the inside out.
+    /// The node's own device, completed by the scopes around it from the inside out.
     fn device_of(&self, def: &NodeDef) -> Result<String> {
         let mut spec = match &self.device {
             Some(device) => DeviceSpec::parse(device)?,
@@ -241,7 +246,10 @@ impl OpBuilder {
             variables: &variables,
             outputs: types.len(),
         };
-        let outputs = ops.infer(&query).map_err(|error| shape_error(error, &def, &shapes))?;
+        let outputs = ops.infer(&query).map_err(|error| {
+            let sources = edges.iter().map(|edge| (source(edge).def.as_ref(), edge.index));
+            shape_error(error, &def, &shapes, sources)
+        })?;
         let constant = super::output_constant(&def, &shapes, &constants);
         let variable = super::output_variable(&def, &variables);
         Ok(Built { def: Arc::new(def), inputs: edges, types, shapes: outputs, constant, variable })
@@ -270,9 +278,23 @@ fn check_type(arg: &Arg, def: &NodeDef, found: DType, wanted: DType, output: &Ou
     ))
 }
 
-fn shape_error(mut error: status::Error, def: &NodeDef, shapes: &[PartialShape]) -> status::Error {
+/// Says what was built, the shapes it got, and which node each shape comes from.
+fn shape_error<'a>(
+    mut error: status::Error,
+    def: &NodeDef,
+    shapes: &[PartialShape],
+    sources: impl Iterator<Item = (&'a NodeDef, u32)>,
+) -> status::Error {
     let shapes: Vec<String> = shapes.iter().map(|shape| shape.to_string()).collect();
-    error.message =
-        format!("{} for '{}' (op: '{}') with input shapes: {}", error.message, def.name, def.op, shapes.join(", "));
+    let sources: Vec<String> =
+        sources.map(|(source, index)| format!("'{}:{index}' (op: '{}')", source.name, source.op)).collect();
+    error.message = format!(
+        "{} for '{}' (op: '{}') with input shapes: {} from inputs: {}",
+        error.message,
+        def.name,
+        def.op,
+        shapes.join(", "),
+        sources.join(", ")
+    );
     error
 }

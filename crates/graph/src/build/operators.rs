@@ -1,11 +1,11 @@
-//! `+ - * / -x` on outputs and with plain numbers.
+//! Arithmetic operators on outputs and plain numbers.
 
 use crate::Output;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use tensor::{DType, Tensor, bf16, f16};
 
 impl Output {
-    /// A constant of this output's type, in its scope: what a plain number in a formula becomes.
+    /// A constant of this output's type in its scope: the form a plain number takes in an expression.
     pub fn like(&self, value: f64) -> Output {
         let tensor = match self.dtype() {
             DType::F64 => Tensor::scalar(value),

@@ -1,10 +1,10 @@
-//! An output of a node: what formulas are made of.
+//! An output of a node: the operand of expressions.
 
 use crate::{Node, Scope};
 use std::fmt;
 use tensor::{DType, PartialShape, Tensor};
 
-/// A node's output; carries the scope further nodes are made in.
+/// A node's output, with the scope in which further nodes are built.
 #[derive(Clone, PartialEq)]
 pub struct Output {
     node: Node,
@@ -21,7 +21,7 @@ impl Output {
         &self.node
     }
 
-    /// Which of its outputs.
+    /// The index among the node's outputs.
     pub fn index(&self) -> usize {
         self.index as usize
     }
@@ -51,13 +51,13 @@ impl Output {
         self.node.built().and_then(|built| built.types.get(self.index()).copied()).unwrap_or(DType::INVALID)
     }
 
-    /// What is known of the shape.
+    /// The static shape.
     pub fn shape(&self) -> PartialShape {
         let built = self.node.built();
         built.and_then(|built| built.shapes.get(self.index()).cloned()).unwrap_or(PartialShape::unknown())
     }
 
-    /// The value, if the graph alone determines it and it is small.
+    /// The static value, if it is known and small.
     pub fn constant(&self) -> Option<Tensor> {
         self.node.built().filter(|_| self.index == 0)?.constant
     }

@@ -1,4 +1,4 @@
-//! A scope: where new nodes go, what they are called, and what they wait for.
+//! Scopes: name prefix, device, control inputs and colocation of new nodes.
 
 use crate::{DeviceSpec, Graph, Node, NodeDef, NodeId, OpBuilder};
 use status::Result;
@@ -19,16 +19,16 @@ pub(crate) struct Inner {
     pub colocate: Vec<String>,
 }
 
-/// What a scope says of the devices of its nodes, given what scopes inside it have said.
+/// How a scope determines the device of its nodes, given the result of the scopes inside it.
 #[derive(Clone)]
 pub(crate) enum DeviceRule {
-    /// Parts that are still open are these.
+    /// Fills the parts that are not set yet.
     Spec(DeviceSpec),
-    /// Whatever the function says; asked once for each node, when it is made.
+    /// Calls a function once for each new node.
     Function(Arc<DeviceFunction>),
 }
 
-/// Says the device of a node, which is described but for its device, from what inner scopes ask for.
+/// Returns the device of a node from its description (without a device) and from what inner scopes request.
 type DeviceFunction = dyn Fn(&NodeDef, &DeviceSpec) -> Result<DeviceSpec> + Send + Sync;
 
 impl Scope {
@@ -64,8 +64,8 @@ impl Scope {
         &self.0.prefix
     }
 
-    /// The same scope on this device; parts it leaves open come from the scope around it.
-    /// A name that cannot be read is remembered as the graph's error.
+    /// The same scope on this device; parts that are not set come from the enclosing scope. A malformed name is
+    /// recorded as the graph's error.
     pub fn on(&self, device: &str) -> Scope {
         match DeviceSpec::parse(device) {
             Ok(spec) => self.with(|inner| inner.devices.push(DeviceRule::Spec(spec))),
@@ -81,8 +81,8 @@ impl Scope {
         self.with(|inner| inner.devices.clear())
     }
 
-    /// The same scope with a device function: given a node, which is described but for its device, and what
-    /// inner scopes ask for, it says the device; parts it leaves open come from the scope around this one.
+    /// The same scope with a device function. It gets a node's description (without a device) and what inner scopes
+    /// request, and returns the device; parts it does not set come from the enclosing scope.
     pub fn on_device_of(
         &self,
         rule: impl Fn(&NodeDef, &DeviceSpec) -> Result<DeviceSpec> + Send + Sync + 'static,
@@ -100,7 +100,7 @@ impl Scope {
         self.with(|inner| inner.controls.clear())
     }
 
-    /// The same scope, whose nodes go to the device of `node`.
+    /// The same scope with its nodes colocated with `node`.
     pub fn beside(&self, node: &Node) -> Scope {
         let name = node.name();
         self.with(|inner| {

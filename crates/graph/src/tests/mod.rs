@@ -3,4 +3,5 @@
 mod device;
 mod fuzz;
 mod op_text;
+mod rendezvous_key;
 mod wire;

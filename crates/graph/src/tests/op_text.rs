@@ -86,3 +86,12 @@ proptest! {
         let _ = Signature::parse(&text);
     }
 }
+
+#[test]
+fn every_attribute_kind_has_one_name() {
+    use crate::AttrKind::*;
+    for kind in [String, Int, Float, Bool, Type, Shape, Tensor, Func] {
+        assert_eq!(crate::AttrKind::from_name(kind.name()), Some(kind), "{}", kind.name());
+    }
+    assert_eq!(crate::AttrKind::from_name("list"), None);
+}

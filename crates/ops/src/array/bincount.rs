@@ -5,7 +5,7 @@ use super::numbers::Summed;
 use crate::sparse::coo::Coo;
 use graph::Output;
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Inputs, Op, Outputs, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Inputs, Op, Outputs, PLAIN, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -20,8 +20,7 @@ macro_rules! row {
                 for_types!(setup, setup.dtype("T")?, [i32, i64, f32, f64], T => {
                     Ok(many(move |ctx, inputs| $run::<T>(ctx, inputs, binary)).heavy())
                 })
-            },
-        }
+            }, facts: PLAIN }
     };
 }
 

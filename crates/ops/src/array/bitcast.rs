@@ -1,7 +1,7 @@
 //! The same bytes as another type: Bitcast.
 
 use graph::{AttrValue, Output, ShapeQuery};
-use op::{Grad, Kernel, Op, Setup, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, unary};
 use status::{Result, internal, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: bitcast_shape,
     grad: Grad::Unknown,
     kernel: bitcast_kernel,
+    facts: PLAIN,
 }];
 
 /// The bytes of `input` read as another type. Narrower elements add an axis, wider ones use the last one up.

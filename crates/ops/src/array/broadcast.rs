@@ -5,7 +5,7 @@ use super::walk::{Axis, Walk};
 use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use op::shapes::{integers, shape_from_input};
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -15,18 +15,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| Ok(vec![shape_from_input(query, 1)]),
         grad: Grad::Rule(broadcast_to_rule),
         kernel: broadcast_to_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BroadcastArgs(s0: T, s1: T) -> r0: T; T: {int32, int64} = int32",
         shape: args_shape,
         grad: Grad::Stop,
         kernel: args_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BroadcastGradientArgs(s0: T, s1: T) -> r0: T, r1: T; T: {int32, int64} = int32",
         shape: |_| Ok(vec![PartialShape::of_rank(1); 2]),
         grad: Grad::Stop,
         kernel: gradient_args_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use graph::{AttrValue, Node, Output};
 use op::shapes::unchanged;
-use op::{Grad, Grads, Kernel, Op, Setup, grads, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads, unary};
 use status::{Result, invalid};
 use tensor::{Element, Tensor, bf16, f16};
 
@@ -12,12 +12,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| check_rule("CheckNumerics", op, dy)),
         kernel: |setup| check_kernel(setup, found_v1),
+        facts: PLAIN,
     },
     Op {
         def: "CheckNumericsV2(tensor: T) -> output: T; T: {bfloat16, half, float, double}; message: string; stateful",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| check_rule("CheckNumericsV2", op, dy)),
         kernel: |setup| check_kernel(setup, found_v2),
+        facts: PLAIN,
     },
 ];
 

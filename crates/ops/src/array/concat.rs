@@ -6,7 +6,7 @@ use graph::{Node, Output, Scope, ShapeQuery};
 use math::Pool;
 use math::parallel::split_rows_mut;
 use op::shapes::integers;
-use op::{Grad, Grads, IntoGradient, Kernel, Op, Outputs, Setup, Value, many, outputs};
+use op::{Grad, Grads, IntoGradient, Kernel, Op, Outputs, PLAIN, Setup, Value, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -16,12 +16,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: concat_shape,
         grad: Grad::Rule(concat_rule),
         kernel: concat_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ConcatV2(values: N * T, axis: Tidx) -> output: T; N: int >= 2; T: type; Tidx: {int32, int64} = int32",
         shape: concat_v2_shape,
         grad: Grad::Rule(concat_v2_rule),
         kernel: concat_v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ConcatOffset(concat_dim: int32, shape: N * shape_type) -> offset: N * shape_type; N: int >= 2; \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: offset_shapes,
         grad: Grad::Stop,
         kernel: offset_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use graph::{AttrValue, Node, Output, Scope, ShapeQuery, TensorAttr};
 use op::shapes::{attr_shape, unknown};
-use op::{Grad, Grads, Kernel, Op, Setup, grads, source, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads, source, unary};
 use status::{Result, invalid};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,24 +15,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: const_shape,
         grad: Grad::Stop,
         kernel: const_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Placeholder() -> output: dtype; dtype: type; shape: shape = ?",
         shape: attr_shape,
         grad: Grad::Unknown,
         kernel: placeholder_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "PlaceholderV2() -> output: dtype; dtype: type; shape: shape",
         shape: attr_shape,
         grad: Grad::Unknown,
         kernel: placeholder_kernel,
+        facts: PLAIN.removed_in(23, "Placeholder now behaves the same as PlaceholderV2."),
     },
     Op {
         def: "PlaceholderWithDefault(input: dtype) -> output: dtype; dtype: type; shape: shape",
         shape: attr_shape,
         grad: Grad::Rule(pass),
         kernel: with_default_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use super::bincount::checked_splits;
 use super::numbers::Summed;
-use op::{Grad, Inputs, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use std::collections::BTreeMap;
 use tensor::{PartialShape, Tensor};
@@ -18,8 +18,7 @@ macro_rules! row {
                 for_types!(setup, setup.dtype("output_type")?, [i32, i64, f32, f64], T => {
                     Ok(many(move |_, inputs| $run::<T>(inputs, limits)))
                 })
-            },
-        }
+            }, facts: PLAIN }
     };
 }
 

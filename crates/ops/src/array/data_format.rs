@@ -2,7 +2,7 @@
 
 use graph::Output;
 use op::shapes::{integers, unchanged};
-use op::{Grad, Kernel, Op, Setup, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, unary};
 use status::{Result, invalid};
 use tensor::{DType, Shape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: dim_map_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DataFormatVecPermute(x: T) -> y: T; T: {int32, int64} = int32; src_format: string = \"NHWC\"; \
@@ -20,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: vec_permute_kernel,
+        facts: PLAIN,
     },
 ];
 

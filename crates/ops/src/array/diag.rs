@@ -4,7 +4,7 @@ use super::index::shape_of;
 use super::nodes;
 use super::units::Unit;
 use graph::{Node, Output};
-use op::{Grad, Grads, Kernel, Op, Setup, ShapeQuery, grads, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, grads, unary};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -14,12 +14,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: diag_shape,
         grad: Grad::Rule(|_: &Node, dy: &Output| -> Result<Grads> { Ok(grads![diag_part(dy)]) }),
         kernel: diag_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DiagPart(input: T) -> diagonal: T; T: {bfloat16, half, float, double, int32, int64, complex64, complex128}",
         shape: diag_part_shape,
         grad: Grad::Rule(|_: &Node, dy: &Output| -> Result<Grads> { Ok(grads![diag(dy)]) }),
         kernel: diag_part_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -5,7 +5,7 @@ use super::index::{place, product, shape_of};
 use super::nodes;
 use super::units::Unit;
 use graph::{Node, Output};
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: partition_shape,
     grad: Grad::Rules(partition_rule),
     kernel: partition_kernel,
+    facts: PLAIN,
 }];
 
 /// The rows of `data`, each in the output that `partitions` says.

@@ -5,7 +5,7 @@ use super::index::{product, shape_of};
 use super::units::Unit;
 use graph::{Node, Output};
 use math::rows;
-use op::{Ctx, Grad, Grads, Inputs, IntoGradient, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, IntoGradient, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -15,12 +15,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: stitch_shape,
         grad: Grad::Rule(stitch_rule),
         kernel: stitch_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ParallelDynamicStitch(indices: N * int32, data: N * T) -> merged: T; N: int >= 1; T: type",
         shape: stitch_shape,
         grad: Grad::Rule(stitch_rule),
         kernel: stitch_kernel,
+        facts: PLAIN,
     },
 ];
 

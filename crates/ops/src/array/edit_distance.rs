@@ -4,7 +4,7 @@ use super::index::joined;
 use super::keys::keys;
 use crate::sparse::coo::Coo;
 use graph::Output;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: distance_shape,
     grad: Grad::Stop,
     kernel,
+    facts: PLAIN,
 }];
 
 /// The Levenshtein distance between sequences of two sparse tensors, each given as indices, values and shape; over the

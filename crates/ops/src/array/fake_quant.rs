@@ -2,7 +2,7 @@
 
 use graph::{Node, Output, ShapeQuery};
 use op::shapes::{merged, unchanged};
-use op::{Grad, Grads, Kernel, Op, Outputs, Setup, binary, grads, many, outputs, unary};
+use op::{Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, binary, grads, many, outputs, unary};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(args_rule),
         kernel: args_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FakeQuantWithMinMaxArgsGradient(gradients: float, inputs: float) -> backprops: float; \
@@ -20,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: merged,
         grad: Grad::Unknown,
         kernel: args_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FakeQuantWithMinMaxVars(inputs: float, min: float, max: float) -> outputs: float; num_bits: int = 8; \
@@ -27,6 +29,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| vars_rule("FakeQuantWithMinMaxVarsGradient", op, dy)),
         kernel: |setup| vars_kernel(setup, false),
+        facts: PLAIN,
     },
     Op {
         def: "FakeQuantWithMinMaxVarsGradient(gradients: float, inputs: float, min: float, max: float) -> \
@@ -35,6 +38,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vars_grad_shape,
         grad: Grad::Unknown,
         kernel: |setup| vars_grad_kernel(setup, false),
+        facts: PLAIN,
     },
     Op {
         def: "FakeQuantWithMinMaxVarsPerChannel(inputs: float, min: float, max: float) -> outputs: float; \
@@ -42,6 +46,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| vars_rule("FakeQuantWithMinMaxVarsPerChannelGradient", op, dy)),
         kernel: |setup| vars_kernel(setup, true),
+        facts: PLAIN,
     },
     Op {
         def: "FakeQuantWithMinMaxVarsPerChannelGradient(gradients: float, inputs: float, min: float, max: float) -> \
@@ -50,6 +55,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vars_grad_shape,
         grad: Grad::Unknown,
         kernel: |setup| vars_grad_kernel(setup, true),
+        facts: PLAIN,
     },
 ];
 
@@ -62,7 +68,7 @@ pub fn fake_quant_with_min_max_vars(inputs: &Output, min: &Output, max: &Output,
 fn args_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let node = dy.scope().op("FakeQuantWithMinMaxArgsGradient").input(dy).input(&op.input(0));
     let names = ["min", "max", "num_bits", "narrow_range"];
-    let node = names.into_iter().try_fold(node, |node, name| Ok(node.attr(name, op.attr(name)?)))?;
+    let node = names.into_iter().try_fold(node, |node, name| op.attr(name).map(|value| node.attr(name, value)))?;
     Ok(grads![node.output()])
 }
 

@@ -4,7 +4,7 @@ use super::args::to_shape;
 use super::units::Unit;
 use graph::{Node, Output, Scope, ShapeQuery};
 use op::shapes::{shape_from_input, unchanged};
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, unary};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads, unary};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -14,20 +14,29 @@ pub(crate) const OPS: &[Op] = &[
         shape: fill_shape,
         grad: Grad::Rule(fill_rule),
         kernel: fill_kernel,
+        facts: PLAIN,
     },
-    Op { def: "ZerosLike(x: T) -> y: T; T: type", shape: unchanged, grad: Grad::Stop, kernel: zeros_like_kernel },
+    Op {
+        def: "ZerosLike(x: T) -> y: T; T: type",
+        shape: unchanged,
+        grad: Grad::Stop,
+        kernel: zeros_like_kernel,
+        facts: PLAIN,
+    },
     Op {
         def: "OnesLike(x: T) -> y: T; T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, \
               int64, uint64, complex64, complex128, bool}",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: ones_like_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Empty(shape: int32) -> output: dtype; dtype: type; init: bool = false; stateful",
         shape: fill_shape,
         grad: Grad::Stop,
         kernel: empty_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -145,7 +154,7 @@ fn empty_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         if shape.shape().rank() != 1 {
             return Err(invalid!("shape must be a vector of int32, got shape {}", shape.shape()));
         }
-        // Old contents of recycled memory are nobody's business, so even an uninitialised tensor is cleared.
+        // Recycled memory may hold values of another session, so even an uninitialised tensor is cleared.
         Tensor::zeros_of(dtype, to_shape(&shape)?)
     })
     .heavy())

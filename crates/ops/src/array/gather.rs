@@ -5,7 +5,9 @@ use super::nodes;
 use super::units::Unit;
 use graph::{AttrValue, Node, Output};
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Peek, Setup, ShapeQuery, Slices, binary, grads, many, outputs};
+use op::{
+    Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Peek, Setup, ShapeQuery, Slices, binary, grads, many, outputs,
+};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -16,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: gather_shape,
         grad: Grad::Rule(gather_rule),
         kernel: gather_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> output: Tparams; batch_dims: int = 0; \
@@ -23,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: gather_shape,
         grad: Grad::Rule(gather_v2_rule),
         kernel: gather_v2_kernel,
+        facts: PLAIN,
     },
 ];
 

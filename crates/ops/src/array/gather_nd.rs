@@ -6,7 +6,7 @@ use super::scatter_nd::ignores_bad_indices;
 use super::units::Unit;
 use graph::{Node, Output};
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, Slices, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, ShapeQuery, Slices, binary, grads};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: gather_nd_shape,
     grad: Grad::Rule(gather_nd_rule),
     kernel: gather_nd_kernel,
+    facts: PLAIN,
 }];
 
 /// The slices of `params` that the vectors in the last axis of `indices` name.

@@ -4,7 +4,7 @@ use super::index::{from_places, integer};
 use super::nodes;
 use graph::Output;
 use op::shapes::unchanged;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs, unary};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs, unary};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Tensor};
 
@@ -15,12 +15,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: histogram_shape,
         grad: Grad::Stop,
         kernel: histogram_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Bucketize(input: T) -> output: int32; T: {int32, int64, float, double}; boundaries: list(float)",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: bucketize_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use op::shapes::unchanged;
-use op::{Flow, Grad, Grads, Kernel, Op, Outputs, Setup, Value, grads, many, unary};
+use op::{Flow, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, Value, grads, many, unary};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -12,66 +12,77 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(pass),
         kernel: |_| Ok(Kernel::flow(Flow::Identity)),
+        facts: PLAIN,
     },
     Op {
         def: "_EagerConst(input: T) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: |_| Ok(Kernel::flow(Flow::Identity)),
+        facts: PLAIN,
     },
     Op {
         def: "IdentityN(input: [T]) -> output: [T]; T: list(type) >= 1",
         shape: each_unchanged,
         grad: Grad::Rules(pass_all),
         kernel: identity_n_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Snapshot(input: T) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: identity_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StopGradient(input: T) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: identity_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "PreventGradient(input: T) -> output: T; T: type; message: string = \"\"",
         shape: unchanged,
         grad: Grad::Rule(prevented),
         kernel: identity_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DeepCopy(x: T) -> y: T; T: type; stateful",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: identity_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DebugGradientIdentity(input: T) -> output: T; T: type; uninitialized",
         shape: unchanged,
         grad: Grad::Rule(pass),
         kernel: identity_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DebugGradientRefIdentity(input: Ref(T)) -> output: Ref(T); T: type; uninitialized",
         shape: unchanged,
         grad: Grad::Rule(pass),
         kernel: ref_identity_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "GuaranteeConst(input: T) -> output: T; T: type; stateful",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: guarantee_const_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "EnsureShape(input: T) -> output: T; shape: shape; T: type",
         shape: ensured_shape,
         grad: Grad::Rule(ensure_shape_rule),
         kernel: ensure_shape_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use super::index::integer;
 use graph::Output;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -12,12 +12,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: in_top_k_shape,
         grad: Grad::Stop,
         kernel: in_top_k_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "InTopKV2(predictions: float, targets: T, k: T) -> precision: bool; T: {int32, int64} = int32",
         shape: in_top_k_shape,
         grad: Grad::Stop,
         kernel: in_top_k_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use super::nodes;
 use graph::Output;
-use op::{Grad, Kernel, Op, Setup, ShapeQuery, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, unary};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -11,6 +11,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: permutation_shape,
     grad: Grad::Stop,
     kernel: permutation_kernel,
+    facts: PLAIN,
 }];
 
 /// `y` such that `y[x[i]] = i`.

@@ -4,7 +4,7 @@ use super::gather::run_gather;
 use super::index::from_places;
 use super::keys::keys;
 use graph::Output;
-use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use rustc_hash::{FxHashMap, FxHashSet};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape};
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: list_diff_shape,
     grad: Grad::Stop,
     kernel: list_diff_kernel,
+    facts: PLAIN,
 }];
 
 /// The elements of `x` that are not in `y`, in order, and where they stand.

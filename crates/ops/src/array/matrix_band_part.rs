@@ -6,7 +6,7 @@ use super::units::Unit;
 use graph::{Node, Output};
 use math::parallel::split_rows_mut;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Tensor};
 
@@ -17,12 +17,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixBandPart(input: T, num_lower: int64, num_upper: int64) -> band: T; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN.removed_in(14, "Use MatrixBandPart"),
     },
 ];
 

@@ -8,7 +8,7 @@ use super::units::Unit;
 use graph::{AttrValue, Node, Output};
 use math::parallel::split_rows_mut;
 use op::shapes::unknown;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -18,12 +18,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: diag_shape,
         grad: Grad::Rule(|_: &Node, dy: &Output| -> Result<Grads> { Ok(grads![matrix_diag_part(dy)]) }),
         kernel: diag_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MatrixDiagV2(diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T) -> output: T; T: type",
         shape: unknown,
         grad: Grad::Rule(diag_rule),
         kernel: diag_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MatrixDiagV3(diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T) -> output: T; T: type; \
@@ -31,24 +33,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Rule(diag_rule),
         kernel: diag_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixDiag(diagonal: T) -> output: T; T: type",
         shape: diag_shape,
         grad: Grad::Unknown,
         kernel: diag_kernel,
+        facts: PLAIN.removed_in(14, "Use MatrixDiag"),
     },
     Op {
         def: "MatrixDiagPart(input: T) -> diagonal: T; T: type",
         shape: part_shape,
         grad: Grad::Rule(part_rule),
         kernel: part_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MatrixDiagPartV2(input: T, k: int32, padding_value: T) -> diagonal: T; T: type",
         shape: unknown,
         grad: Grad::Rule(part_band_rule),
         kernel: part_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MatrixDiagPartV3(input: T, k: int32, padding_value: T) -> diagonal: T; T: type; \
@@ -56,12 +62,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Rule(part_band_rule),
         kernel: part_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixDiagPart(input: T) -> diagonal: T; T: type",
         shape: part_shape,
         grad: Grad::Unknown,
         kernel: part_kernel,
+        facts: PLAIN.removed_in(14, "Use MatrixDiagPart"),
     },
 ];
 

@@ -8,7 +8,7 @@ use super::units::Unit;
 use graph::{AttrValue, Node, Output};
 use math::parallel::split_rows_mut;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::Tensor;
 
@@ -18,12 +18,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MatrixSetDiagV2(input: T, diagonal: T, k: int32) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Rule(band_rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MatrixSetDiagV3(input: T, diagonal: T, k: int32) -> output: T; T: type; \
@@ -31,12 +33,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(band_rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixSetDiag(input: T, diagonal: T) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN.removed_in(14, "Use MatrixSetDiag"),
     },
 ];
 

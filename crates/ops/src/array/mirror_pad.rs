@@ -6,7 +6,7 @@ use graph::{AttrValue, Node, Output, ShapeQuery};
 use math::Pool;
 use math::function::Number;
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::{Result, invalid, unimplemented_op};
 use tensor::{Element, PartialShape, Shape, Tensor};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: pad_shape,
         grad: Grad::Rule(mirror_pad_rule),
         kernel: mirror_pad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MirrorPadGrad(input: T, paddings: Tpaddings) -> output: T; T: type; Tpaddings: {int32, int64} = int32; \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Rule(mirror_pad_grad_rule),
         kernel: mirror_pad_grad_kernel,
+        facts: PLAIN,
     },
 ];
 

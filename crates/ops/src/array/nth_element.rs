@@ -5,7 +5,7 @@ use super::nodes;
 use super::order::compare;
 use graph::{Node, Output};
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, ShapeQuery, binary, grads};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: nth_shape,
     grad: Grad::Rule(nth_rule),
     kernel: nth_kernel,
+    facts: PLAIN,
 }];
 
 /// The `n`-th smallest element of each row, or the `n`-th largest if `reverse`.

@@ -5,7 +5,7 @@ use super::nodes;
 use super::units::Unit;
 use graph::{AttrValue, Output};
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Inputs, Kernel, Op, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Inputs, Kernel, Op, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: one_hot_shape,
     grad: Grad::Stop,
     kernel: one_hot_kernel,
+    facts: PLAIN,
 }];
 
 /// For each index a new last axis of `depth` elements: `on` at the index, `off` elsewhere.

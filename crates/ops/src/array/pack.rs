@@ -5,7 +5,7 @@ use super::concat::joined;
 use super::split::piece;
 use graph::{AttrValue, Node, Output, Scope, ShapeQuery};
 use op::shapes::attr_shape;
-use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, Setup, Value, grads, many, outputs};
+use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, PLAIN, Setup, Value, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -15,18 +15,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: pack_shape,
         grad: Grad::Rule(pack_rule),
         kernel: pack_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Unpack(value: T) -> output: num * T; num: int >= 0; T: type; axis: int = 0",
         shape: unpack_shape,
         grad: Grad::Rules(unpack_rule),
         kernel: unpack_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ParallelConcat(values: N * T) -> output: T; N: int >= 1; T: type; shape: shape",
         shape: attr_shape,
         grad: Grad::Unknown,
         kernel: parallel_concat_kernel,
+        facts: PLAIN,
     },
 ];
 

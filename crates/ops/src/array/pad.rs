@@ -5,7 +5,7 @@ use super::walk::{Walk, axes};
 use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: pad_shape,
         grad: Grad::Rule(pad_rule),
         kernel: pad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "PadV2(input: T, paddings: Tpaddings, constant_values: T) -> output: T; T: type; \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: pad_shape,
         grad: Grad::Rule(pad_v2_rule),
         kernel: pad_v2_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -7,7 +7,7 @@ use super::units::Unit;
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use math::Pool;
 use math::parallel::split_rows_mut;
-use op::{Grad, Grads, Kernel, Op, Setup, grads, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads, unary};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -19,6 +19,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: patches_shape,
         grad: Grad::Rule(image_patches_rule),
         kernel: patches_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ExtractVolumePatches(input: T) -> patches: T; ksizes: list(int) >= 5; strides: list(int) >= 5; \
@@ -26,6 +27,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: patches_shape,
         grad: Grad::Unknown,
         kernel: patches_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -47,7 +49,7 @@ fn image_patches_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let image = super::pack::pack(scope, &[one.clone(), dims[1].clone(), dims[2].clone(), one], 0);
     let node = scope.op("ExtractImagePatches").input(&reshape(&numbers, &image));
     let names = ["ksizes", "strides", "rates", "padding"];
-    let node = names.into_iter().try_fold(node, |node, name| Ok(node.attr(name, op.attr(name)?)))?;
+    let node = names.into_iter().try_fold(node, |node, name| op.attr(name).map(|value| node.attr(name, value)))?;
     let pixels = reshape_to(&node.output(), &[-1]);
     let rest = constant(scope, Tensor::scalar(-1_i64));
     let copies = reshape(dy, &super::pack::pack(scope, &[dims[0].clone(), rest, dims[3].clone()], 0));

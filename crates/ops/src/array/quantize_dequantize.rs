@@ -3,7 +3,7 @@
 use super::args::around;
 use graph::{Node, Output, ShapeQuery};
 use op::shapes::{integers, merged, unchanged};
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, grads, many, outputs, unary};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, grads, many, outputs, unary};
 use status::{Result, invalid};
 use std::ops::{Add, Div, Mul};
 use tensor::{Element, PartialShape, Tensor};
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|_, dy| Ok(grads![dy.clone()])),
         kernel: v1_kernel,
+        facts: PLAIN.removed_in(22, "Replaced by QuantizeAndDequantizeV2"),
     },
     Op {
         def: "QuantizeAndDequantizeV2(input: T, input_min: T, input_max: T) -> output: T; signed_input: bool = true; \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|_, dy| Ok(grads![dy.clone(), NoGradient, NoGradient])),
         kernel: v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "QuantizeAndDequantizeV3(input: T, input_min: T, input_max: T, num_bits: int32) -> output: T; \
@@ -33,6 +35,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|_, dy| Ok(grads![dy.clone(), NoGradient, NoGradient, NoGradient])),
         kernel: v3_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "QuantizeAndDequantizeV4(input: T, input_min: T, input_max: T) -> output: T; signed_input: bool = true; \
@@ -42,6 +45,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(v4_rule),
         kernel: v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "QuantizeAndDequantizeV4Grad(gradients: T, input: T, input_min: T, input_max: T) -> input_backprop: T, \
@@ -49,6 +53,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: v4_grad_shape,
         grad: Grad::Unknown,
         kernel: v4_grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use graph::{Output, ShapeQuery};
 use op::shapes::integers;
-use op::{Grad, Kernel, Op, Setup, many, outputs};
+use op::{Grad, Kernel, Op, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Tensor, bf16, f16};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: range_shape,
         grad: Grad::Stop,
         kernel: range_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "LinSpace(start: T, stop: T, num: Tidx) -> output: T; T: {bfloat16, half, float, double}; \
@@ -20,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: lin_space_shape,
         grad: Grad::Stop,
         kernel: lin_space_kernel,
+        facts: PLAIN,
     },
 ];
 

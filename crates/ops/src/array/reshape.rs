@@ -3,7 +3,7 @@
 use super::shape::shape;
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, unary};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads, unary};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -13,18 +13,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: reshape_shape,
         grad: Grad::Rule(reshape_rule),
         kernel: reshape_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ExpandDims(input: T, dim: Tdim) -> output: T; T: type; Tdim: {int32, int64} = int32",
         shape: expand_dims_shape,
         grad: Grad::Rule(reshape_rule),
         kernel: expand_dims_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Squeeze(input: T) -> output: T; T: type; squeeze_dims: list(int) >= 0 = []",
         shape: squeeze_shape,
         grad: Grad::Rule(squeeze_rule),
         kernel: squeeze_kernel,
+        facts: PLAIN,
     },
 ];
 

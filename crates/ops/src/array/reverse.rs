@@ -6,7 +6,7 @@ use super::walk::{Axis, Walk};
 use graph::{Node, Output};
 use math::Pool;
 use op::shapes::{integers, unchanged};
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads, many, outputs};
 use status::{Result, invalid, unimplemented_op};
 use tensor::Tensor;
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(reverse_rule),
         kernel: reverse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ReverseV2(tensor: T, axis: Tidx) -> output: T; Tidx: {int32, int64} = int32; T: {uint8, int8, uint16, \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(reverse_v2_rule),
         kernel: reverse_v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ReverseSequence(input: T, seq_lengths: Tlen) -> output: T; seq_dim: int; batch_dim: int = 0; T: type; \
@@ -31,6 +33,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(reverse_sequence_rule),
         kernel: reverse_sequence_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Roll(input: T, shift: Tshift, axis: Taxis) -> output: T; T: type; Tshift: {int32, int64}; \
@@ -38,6 +41,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(roll_rule),
         kernel: roll_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -8,7 +8,7 @@ use graph::{Node, Output};
 use math::function::{Number, Ordered};
 use math::rows;
 use op::shapes::{shape_from_input, unchanged};
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Bytes, Complex32, Complex64, DType, Element, PartialShape, Shape, Tensor};
 
@@ -19,6 +19,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scatter_nd_shape,
         grad: Grad::Rule(scatter_nd_rule),
         kernel: scatter_nd_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ScatterNdNonAliasingAdd(input: T, indices: Tindices, updates: T) -> output: T; T: {float, double, int32, \
@@ -27,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(add_rule),
         kernel: non_aliasing_add_kernel,
+        facts: PLAIN,
     },
 ];
 

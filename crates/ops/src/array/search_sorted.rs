@@ -3,7 +3,7 @@
 use super::index::from_places;
 use graph::Output;
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Kernel, Op, Setup, ShapeQuery, binary};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
 use std::cmp::Ordering;
 use tensor::{DType, Element, PartialShape, Tensor};
@@ -14,12 +14,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: bound_shape,
         grad: Grad::Stop,
         kernel: |setup| kernel(setup, false),
+        facts: PLAIN,
     },
     Op {
         def: "UpperBound(sorted_inputs: T, values: T) -> output: out_type; T: type; out_type: {int32, int64} = int32",
         shape: bound_shape,
         grad: Grad::Stop,
         kernel: |setup| kernel(setup, true),
+        facts: PLAIN,
     },
 ];
 

@@ -7,14 +7,14 @@ use super::numbers::{Bounded, Summed};
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use std::ops::Range;
 use tensor::{Complex32, Complex64, DType, Element, PartialShape, Tensor};
 
 macro_rules! row {
     ($def:literal, $rule:expr, $kernel:expr) => {
-        Op { def: $def, shape: segment_shape, grad: $rule, kernel: $kernel }
+        Op { def: $def, shape: segment_shape, grad: $rule, kernel: $kernel, facts: PLAIN }
     };
 }
 

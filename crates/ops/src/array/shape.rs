@@ -2,7 +2,7 @@
 
 use graph::{Output, ShapeQuery};
 use op::shapes::scalar;
-use op::{Grad, Kernel, Op, Setup, Value, many, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, Value, many, unary};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -12,19 +12,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: ranks,
         grad: Grad::Stop,
         kernel: shape_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ShapeN(input: N * T) -> output: N * out_type; N: int >= 1; T: type; out_type: {int32, int64} = int32",
         shape: ranks,
         grad: Grad::Stop,
         kernel: shape_n_kernel,
+        facts: PLAIN,
     },
-    Op { def: "Rank(input: T) -> output: int32; T: type", shape: scalar, grad: Grad::Stop, kernel: rank_kernel },
+    Op {
+        def: "Rank(input: T) -> output: int32; T: type",
+        shape: scalar,
+        grad: Grad::Stop,
+        kernel: rank_kernel,
+        facts: PLAIN,
+    },
     Op {
         def: "Size(input: T) -> output: out_type; T: type; out_type: {int32, int64} = int32",
         shape: scalar,
         grad: Grad::Stop,
         kernel: size_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use super::walk::{Walk, axes};
 use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Peek, Setup, grads, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Peek, Setup, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: slice_shape,
     grad: Grad::Rule(slice_rule),
     kernel: slice_kernel,
+    facts: PLAIN,
 }];
 
 /// The block of `input` that starts at `begin` and has the dimensions in `size`; -1 is all that is left.

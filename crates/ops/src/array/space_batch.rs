@@ -6,7 +6,7 @@ use super::transpose::permuted;
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use math::Pool;
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| square_shape(query, into_batch),
         grad: Grad::Rule(|op, dy| square_rule("BatchToSpace", op, dy)),
         kernel: |setup| square_kernel(setup, "paddings", run_into_batch),
+        facts: PLAIN,
     },
     Op {
         def: "SpaceToBatchND(input: T, block_shape: Tblock_shape, paddings: Tpaddings) -> output: T; T: type; \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| block_shape(query, into_batch),
         grad: Grad::Rule(|op, dy| block_rule("BatchToSpaceND", op, dy)),
         kernel: |_| Ok(block_kernel("paddings", run_into_batch)),
+        facts: PLAIN,
     },
     Op {
         def: "BatchToSpace(input: T, crops: Tidx) -> output: T; T: type; block_size: int >= 2; \
@@ -31,6 +33,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| square_shape(query, out_of_batch),
         grad: Grad::Rule(|op, dy| square_rule("SpaceToBatch", op, dy)),
         kernel: |setup| square_kernel(setup, "crops", run_out_of_batch),
+        facts: PLAIN,
     },
     Op {
         def: "BatchToSpaceND(input: T, block_shape: Tblock_shape, crops: Tcrops) -> output: T; T: type; \
@@ -38,6 +41,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| block_shape(query, out_of_batch),
         grad: Grad::Rule(|op, dy| block_rule("SpaceToBatchND", op, dy)),
         kernel: |_| Ok(block_kernel("crops", run_out_of_batch)),
+        facts: PLAIN,
     },
 ];
 

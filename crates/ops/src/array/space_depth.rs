@@ -3,7 +3,7 @@
 use super::transpose::permuted;
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use math::Pool;
-use op::{Grad, Grads, Kernel, Op, Setup, grads, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads, unary};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: space_to_depth_shape,
         grad: Grad::Rule(|op, dy| moved_back("DepthToSpace", op, dy)),
         kernel: space_to_depth_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DepthToSpace(input: T) -> output: T; T: type; block_size: int >= 2; \
@@ -21,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: depth_to_space_shape,
         grad: Grad::Rule(|op, dy| moved_back("SpaceToDepth", op, dy)),
         kernel: depth_to_space_kernel,
+        facts: PLAIN,
     },
 ];
 

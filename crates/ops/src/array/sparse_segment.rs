@@ -7,7 +7,7 @@ use super::segment::{each_segment, segment_count};
 use super::sparse_segment_grad::{sparse_segment_grad, sparse_segment_grad_v2};
 use graph::{Node, Output};
 use math::function::{Number, Real};
-use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, Slices, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, Slices, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -18,6 +18,7 @@ macro_rules! row {
             shape: sparse_segment_shape,
             grad: Grad::Rule(|op, dy| rule(op, dy, $norm)),
             kernel: |setup| kernel(setup, $norm),
+            facts: PLAIN,
         }
     };
 }
@@ -224,5 +225,5 @@ fn reduce<T: Summed>(row: &mut [T], values: &[T], width: usize, picks: &[usize],
     }
 }
 
-/// So many columns are summed at once: they stay in the first cache.
+/// The number of columns summed at once: their sums stay in the L1 cache.
 const LANES: usize = 256;

@@ -7,13 +7,13 @@ use super::sparse_segment::{Norm, places, sparse_segment_with_count};
 use graph::{Node, Output};
 use math::function::{Number, Real};
 use math::rows;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
 macro_rules! row {
     ($def:literal, $norm:expr) => {
-        Op { def: $def, shape: grad_shape, grad: Grad::Unknown, kernel: |setup| kernel(setup, $norm) }
+        Op { def: $def, shape: grad_shape, grad: Grad::Unknown, kernel: |setup| kernel(setup, $norm), facts: PLAIN }
     };
 }
 
@@ -24,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Rule(sum_grad_rule),
         kernel: |setup| kernel(setup, Norm::Sum),
+        facts: PLAIN,
     },
     row!(
         "SparseSegmentMeanGrad(grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32) -> output: T; \

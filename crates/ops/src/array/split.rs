@@ -5,7 +5,7 @@ use super::walk::{Axis, Walk};
 use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use op::shapes::integers;
-use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, Setup, Value, many};
+use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, PLAIN, Setup, Value, many};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: split_shape,
         grad: Grad::Rules(split_rule),
         kernel: split_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SplitV(value: T, size_splits: Tlen, split_dim: int32) -> output: num_split * T; num_split: int >= 1; \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: split_v_shape,
         grad: Grad::Rules(split_v_rule),
         kernel: split_v_kernel,
+        facts: PLAIN,
     },
 ];
 

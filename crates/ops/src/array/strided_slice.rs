@@ -6,7 +6,7 @@ use crate::state::target::Target;
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use math::Pool;
 use op::shapes::{integers, none, shape_from_input, unchanged};
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Setup, grads, many, outputs};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, PLAIN, Setup, grads, many, outputs};
 use smallvec::SmallVec;
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
@@ -21,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: slice_shape,
         grad: Grad::Rule(slice_rule),
         kernel: slice_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> output: T; T: type; \
@@ -29,6 +30,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| Ok(vec![shape_from_input(query, 0)]),
         grad: Grad::Rule(grad_rule),
         kernel: grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StridedSliceAssign(ref: Ref(T), begin: Index, end: Index, strides: Index, value: T) -> \
@@ -37,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: assign_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceStridedSliceAssign(ref: resource, begin: Index, end: Index, strides: Index, value: T); T: type; \
@@ -45,6 +48,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: assign_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "TensorStridedSliceUpdate(input: T, begin: Index, end: Index, strides: Index, value: T) -> output: T; \
@@ -53,6 +57,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(update_rule),
         kernel: update_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -5,7 +5,7 @@ use super::nodes;
 use super::scatter_nd::{Apply, Combine, Targets, add_rule, combining, ignores_bad_indices, scatter_nd};
 use graph::{Node, Output};
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Shape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(update_rule),
         kernel: |setup| kernel(setup, Combine::Assign),
+        facts: PLAIN,
     },
     Op {
         def: "TensorScatterAdd(tensor: T, indices: Tindices, updates: T) -> output: T; T: type; \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(add_rule),
         kernel: |setup| kernel(setup, Combine::Add),
+        facts: PLAIN,
     },
     Op {
         def: "TensorScatterSub(tensor: T, indices: Tindices, updates: T) -> output: T; T: type; \
@@ -30,6 +32,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(sub_rule),
         kernel: |setup| kernel(setup, Combine::Sub),
+        facts: PLAIN,
     },
     Op {
         def: "TensorScatterMax(tensor: T, indices: Tindices, updates: T) -> output: T; T: type; \
@@ -37,6 +40,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(extreme_rule),
         kernel: |setup| kernel(setup, Combine::Max),
+        facts: PLAIN,
     },
     Op {
         def: "TensorScatterMin(tensor: T, indices: Tindices, updates: T) -> output: T; T: type; \
@@ -44,6 +48,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(extreme_rule),
         kernel: |setup| kernel(setup, Combine::Min),
+        facts: PLAIN,
     },
 ];
 

@@ -5,7 +5,7 @@ use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use math::function::Number;
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Shape, Tensor};
 
@@ -15,12 +15,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: tile_shape,
         grad: Grad::Rule(tile_rule),
         kernel: tile_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "TileGrad(input: T, multiples: int32) -> output: T; T: type",
         shape: |query| Ok(vec![query.inputs[0].rank().map_or(PartialShape::unknown(), PartialShape::of_rank)]),
         grad: Grad::Stop,
         kernel: tile_grad_kernel,
+        facts: PLAIN.removed_in(3, "TileGrad has been replaced with reduce_sum"),
     },
 ];
 

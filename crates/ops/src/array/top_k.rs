@@ -7,7 +7,7 @@ use super::scatter_nd::scatter_nd;
 use super::units::Unit;
 use graph::{AttrValue, Node, Output};
 use math::parallel::split_rows_mut;
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Shape, Tensor, bf16, f16};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: top_k_shape,
         grad: Grad::Rules(top_k_rule),
         kernel: top_k_kernel,
+        facts: PLAIN.removed_in(7, "Use TopKV2 instead"),
     },
     Op {
         def: "TopKV2(input: T, k: Tk) -> values: T, indices: index_type; sorted: bool = true; T: realnumbertype; \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: top_k_shape,
         grad: Grad::Rules(top_k_rule),
         kernel: top_k_kernel,
+        facts: PLAIN,
     },
 ];
 

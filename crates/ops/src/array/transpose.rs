@@ -6,7 +6,7 @@ use graph::{Node, Output, ShapeQuery};
 use math::Pool;
 use math::transpose::{Permutation, transpose as move_axes, transpose_clone};
 use op::shapes::integers;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::{Result, invalid};
 use tensor::{Bytes, Complex32, Complex64, DType, PartialShape, ResourceHandle, Shape, Tensor, Variant};
 
@@ -16,12 +16,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: transpose_shape,
         grad: Grad::Rule(transpose_rule),
         kernel: transpose_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ConjugateTranspose(x: T, perm: Tperm) -> y: T; T: type; Tperm: {int32, int64} = int32",
         shape: transpose_shape,
         grad: Grad::Rule(conjugate_transpose_rule),
         kernel: conjugate_transpose_kernel,
+        facts: PLAIN,
     },
 ];
 

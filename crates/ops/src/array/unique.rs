@@ -4,14 +4,14 @@ use super::gather::run_gather;
 use super::index::{from_places, product};
 use super::keys::{Distinct, keys};
 use graph::Output;
-use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
 macro_rules! row {
     ($def:literal) => {
-        Op { def: $def, shape: unique_shape, grad: Grad::Stop, kernel: unique_kernel }
+        Op { def: $def, shape: unique_shape, grad: Grad::Stop, kernel: unique_kernel, facts: PLAIN }
     };
 }
 

@@ -7,7 +7,7 @@ use super::numbers::Bounded;
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
 use math::rows;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, DType, Element, PartialShape, Tensor};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unsorted_shape,
         grad: Grad::Rule(sum_rule),
         kernel: sum_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "UnsortedSegmentProd(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> output: T; \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unsorted_shape,
         grad: Grad::Rule(prod_rule),
         kernel: prod_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "UnsortedSegmentMax(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> output: T; \
@@ -32,6 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unsorted_shape,
         grad: Grad::Rule(extreme_rule),
         kernel: max_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "UnsortedSegmentMin(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> output: T; \
@@ -39,6 +42,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unsorted_shape,
         grad: Grad::Rule(extreme_rule),
         kernel: min_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Where: the places of all elements that are not zero.
 
 use graph::Output;
-use op::{Grad, Kernel, Op, Setup, ShapeQuery, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, unary};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Shape, Tensor};
 
@@ -11,6 +11,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: where_shape,
     grad: Grad::Stop,
     kernel: where_kernel,
+    facts: PLAIN,
 }];
 
 /// The places of all elements of `input` that are not zero, one row of coordinates for each, in order.

@@ -2,7 +2,7 @@
 
 use graph::Output;
 use op::shapes::scalar;
-use op::{Grad, Kernel, Op, Setup, binary, many, outputs};
+use op::{Grad, Kernel, Op, PLAIN, Setup, binary, many, outputs};
 use status::{Result, invalid};
 use tensor::Tensor;
 
@@ -12,12 +12,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: filename_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ShardedFilespec(basename: string, num_shards: int32) -> filename: string",
         shape: scalar,
         grad: Grad::Stop,
         kernel: filespec_kernel,
+        facts: PLAIN,
     },
 ];
 

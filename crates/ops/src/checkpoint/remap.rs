@@ -4,7 +4,7 @@ use super::systems;
 use graph::ShapeQuery;
 use io::slice::Extent;
 use io::{Bundle, FileSystems, TensorSlice};
-use op::{Kernel, Op, Setup, many, outputs};
+use op::{Kernel, Op, PLAIN, Setup, many, outputs};
 use rustc_hash::FxHashMap;
 use status::{Result, failed_precondition, invalid, unimplemented_op};
 use std::collections::hash_map::Entry;
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vocabulary_shapes,
         grad: op::Grad::Stop,
         kernel: vocabulary_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "LoadAndRemapMatrix(ckpt_path: string, old_tensor_name: string, row_remapping: int64, \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: matrix_shape,
         grad: op::Grad::Stop,
         kernel: matrix_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -72,7 +74,7 @@ fn file(tensor: &Tensor, name: &str) -> Result<String> {
     }
 }
 
-/// The words of a file, one to a line: all, or exactly so many from its beginning.
+/// The words of a vocabulary file, one per line: all of them, or exactly the first `count`.
 fn lines(systems: &FileSystems, name: &str, size: Option<usize>) -> Result<Vec<Bytes>> {
     let contents = systems.read(name)?;
     let (mut words, mut position) = (Vec::new(), 0);
@@ -115,7 +117,7 @@ fn numbered(words: Vec<Bytes>) -> Result<FxHashMap<Bytes, i64>> {
 struct Remap {
     rows: usize,
     cols: usize,
-    /// So many rows are read at once.
+    /// The number of rows read at once.
     window: Option<usize>,
 }
 

@@ -8,7 +8,7 @@ use graph::{AttrValue, Output};
 use io::slice::parse_shape_and_slice;
 use io::{Bundle, FileSystems, TensorSliceReader};
 use op::shapes::unknown;
-use op::{Grad, Inputs, Kernel, Op, Setup, ShapeQuery, Stored, Value, many, stored};
+use op::{Grad, Inputs, Kernel, Op, PLAIN, Setup, ShapeQuery, Stored, Value, many, stored};
 use status::{Code, Result, invalid};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
@@ -20,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Stop,
         kernel: |setup| first_format(setup, false),
+        facts: PLAIN,
     },
     Op {
         def: "RestoreSlice(file_pattern: string, tensor_name: string, shape_and_slice: string) -> tensor: dt; \
@@ -27,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Stop,
         kernel: |setup| first_format(setup, true),
+        facts: PLAIN,
     },
     Op {
         def: "RestoreV2(prefix: string, tensor_names: string, shape_and_slices: string) -> tensors: [dtypes]; \
@@ -34,6 +36,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: restored_shapes,
         grad: Grad::Stop,
         kernel: restore_v2_kernel,
+        facts: PLAIN,
     },
 ];
 

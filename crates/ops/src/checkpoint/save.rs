@@ -7,7 +7,7 @@ use graph::{Node, Output};
 use io::TensorSliceWriter;
 use io::bundle::{MergeOptions, merge_bundles};
 use op::shapes::none;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, many};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, many};
 use status::{Result, invalid};
 
 pub(crate) const OPS: &[Op] = &[
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| first_format(setup, false),
+        facts: PLAIN,
     },
     Op {
         def: "SaveSlices(filename: string, tensor_names: string, shapes_and_slices: string, data: [T]); \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| first_format(setup, true),
+        facts: PLAIN,
     },
     Op {
         def: "SaveV2(prefix: string, tensor_names: string, shape_and_slices: string, tensors: [dtypes]); \
@@ -30,6 +32,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: save_v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string); \
@@ -37,6 +40,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: merge_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -13,7 +13,7 @@ use tensor::{Bytes, DType, Shape, Tensor};
 
 /// Prefix, names and slices come before the tensors.
 const FIRST: usize = 3;
-/// So many tensors are asked for before their turn: of each, as much as the window of its call comes too.
+/// The number of tensors requested ahead of their turn; of each, at most the flow-control window arrives early.
 const AHEAD: usize = 16;
 
 pub(super) fn save_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {

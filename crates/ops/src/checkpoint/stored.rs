@@ -1,4 +1,4 @@
-//! Tensors of checkpoints that are read when somebody wants them.
+//! Tensors of checkpoints that are read on demand.
 
 use io::slice::parse_shape_and_slice;
 use io::{Bundle, TensorSlice};

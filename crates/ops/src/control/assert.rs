@@ -4,7 +4,7 @@ use crate::checkpoint::systems;
 use crate::string::summary::summary;
 use graph::{Node, Output};
 use op::shapes::{none, unchanged};
-use op::{Grad, Grads, Kernel, Op, Setup, many, outputs};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use std::sync::atomic::{AtomicI64, Ordering};
 use tensor::Tensor;
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: assert_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Print(input: T, data: [U]) -> output: T; T: type; U: list(type) >= 0; message: string = \"\"; \
@@ -22,12 +23,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(print_rule),
         kernel: print_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "PrintV2(input: string); output_stream: string = \"stderr\"; end: string = \"\\n\"; stateful",
         shape: none,
         grad: Grad::Unknown,
         kernel: print_v2_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -82,7 +85,7 @@ fn print_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-/// Hands a text to whoever listens for what graphs print; the program decides where it goes.
+/// Emits a printed text as a trace event; the program decides where it goes.
 fn say(stream: &str, text: &str) {
     tracing::info!(target: "flowgrid::print", stream, "{text}");
 }

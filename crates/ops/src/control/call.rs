@@ -2,7 +2,7 @@
 
 use graph::{AttrValue, Function};
 use op::shapes::unknown;
-use op::{Callable, Grad, Inputs, Kernel, Op, Outputs, Setup, later, source, unary};
+use op::{Callable, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, later, source, unary};
 use status::{Code, Result, invalid};
 use std::sync::Arc;
 use tensor::{DType, Tensor};
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: call,
+        facts: PLAIN,
     },
     Op {
         def: "StatefulPartitionedCall(args: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; Tout: list(type) >= 0; \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: call,
+        facts: PLAIN,
     },
     Op {
         def: "RemoteCall(target: string, args: [Tin]) -> output: [Tout]; Tin: list(type) >= 1; Tout: list(type) >= 1; \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: remote_call,
+        facts: PLAIN,
     },
     Op {
         def: "If(cond: Tcond, input: [Tin]) -> output: [Tout]; Tcond: type; Tin: list(type) >= 0; \
@@ -36,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: if_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessIf(cond: Tcond, input: [Tin]) -> output: [Tout]; Tcond: type; Tin: list(type) >= 0; \
@@ -43,6 +47,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: if_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Case(branch_index: int32, input: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; \
@@ -50,6 +55,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: case_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessCase(branch_index: int32, input: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; \
@@ -57,24 +63,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: case_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SymbolicGradient(input: [Tin]) -> output: [Tout]; Tin: list(type) >= 1; Tout: list(type) >= 1; f: func",
         shape: unknown,
         grad: Grad::Unknown,
         kernel: symbolic_gradient,
+        facts: PLAIN,
     },
     Op {
         def: "ToBool(input: T) -> output: bool; T: type",
         shape: op::shapes::scalar,
         grad: Grad::Stop,
         kernel: to_bool,
+        facts: PLAIN,
     },
     Op {
         def: "FakeParam() -> output: dtype; dtype: type; shape: shape",
         shape: op::shapes::attr_shape,
         grad: Grad::Stop,
         kernel: fake_param,
+        facts: PLAIN,
     },
 ];
 
@@ -148,7 +158,7 @@ fn to_bool(_: &Setup<'_>) -> Result<Kernel> {
     Ok(unary(|_, input| Ok(Tensor::scalar(truth(&input)?))).free())
 }
 
-/// A value that nobody reads: the branch that was not taken needs something to return.
+/// A placeholder value that is never read: the branch that was not taken must return something.
 fn fake_param(setup: &Setup<'_>) -> Result<Kernel> {
     let (dtype, shape) = (setup.dtype("dtype")?, setup.shape("shape")?);
     let shape = shape.known().unwrap_or_else(|| tensor::Shape::new(&[0]));

@@ -2,7 +2,7 @@
 
 use graph::{AttrList, AttrValue, DeviceSpec, Output, Scope};
 use op::shapes::scalar;
-use op::{Grad, Kernel, Op, Setup, source};
+use op::{Grad, Kernel, Op, PLAIN, Setup, source};
 use status::Result;
 use tensor::Tensor;
 
@@ -11,6 +11,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: scalar,
     grad: Grad::Unknown,
     kernel,
+    facts: PLAIN,
 }];
 
 /// The place of the device's kind, as `CPU`, among `kinds`; their number if it is none of them.

@@ -2,7 +2,7 @@
 
 use graph::{Node, Output};
 use op::shapes::{none, scalar, unchanged, unknown};
-use op::{Flow, Grad, Grads, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Flow, Grad, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::PartialShape;
 
@@ -12,30 +12,35 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rules(switch_rule),
         kernel: switch,
+        facts: PLAIN,
     },
     Op {
         def: "RefSwitch(data: Ref(T), pred: bool) -> output_false: Ref(T), output_true: Ref(T); T: type; uninitialized",
         shape: unchanged,
         grad: Grad::Rules(switch_rule),
         kernel: switch,
+        facts: PLAIN,
     },
     Op {
         def: "_SwitchN(data: T, output_index: int32) -> outputs: num_outs * T; num_outs: int >= 1; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: switch_n,
+        facts: PLAIN,
     },
     Op {
         def: "Merge(inputs: N * T) -> output: T, value_index: int32; T: type; N: int >= 1",
         shape: merge_shape,
         grad: Grad::Unknown,
         kernel: merge,
+        facts: PLAIN,
     },
     Op {
         def: "RefMerge(inputs: Ref(N * T)) -> output: Ref(T), value_index: int32; T: type; N: int >= 1",
         shape: merge_shape,
         grad: Grad::Unknown,
         kernel: merge,
+        facts: PLAIN,
     },
     Op {
         def: "Enter(data: T) -> output: T; T: type; frame_name: string; is_constant: bool = false; \
@@ -43,6 +48,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: enter,
+        facts: PLAIN,
     },
     Op {
         def: "RefEnter(data: Ref(T)) -> output: Ref(T); T: type; frame_name: string; is_constant: bool = false; \
@@ -50,40 +56,64 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: enter,
+        facts: PLAIN,
     },
-    Op { def: "Exit(data: T) -> output: T; T: type", shape: unchanged, grad: Grad::Unknown, kernel: exit },
-    Op { def: "RefExit(data: Ref(T)) -> output: Ref(T); T: type", shape: unchanged, grad: Grad::Unknown, kernel: exit },
+    Op {
+        def: "Exit(data: T) -> output: T; T: type",
+        shape: unchanged,
+        grad: Grad::Unknown,
+        kernel: exit,
+        facts: PLAIN,
+    },
+    Op {
+        def: "RefExit(data: Ref(T)) -> output: Ref(T); T: type",
+        shape: unchanged,
+        grad: Grad::Unknown,
+        kernel: exit,
+        facts: PLAIN,
+    },
     Op {
         def: "NextIteration(data: T) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: next_iteration,
+        facts: PLAIN,
     },
     Op {
         def: "RefNextIteration(data: Ref(T)) -> output: Ref(T); T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: next_iteration,
+        facts: PLAIN,
     },
-    Op { def: "LoopCond(input: bool) -> output: bool", shape: scalar, grad: Grad::Stop, kernel: identity },
+    Op {
+        def: "LoopCond(input: bool) -> output: bool",
+        shape: scalar,
+        grad: Grad::Stop,
+        kernel: identity,
+        facts: PLAIN,
+    },
     Op {
         def: "RefIdentity(input: Ref(T)) -> output: Ref(T); T: type; uninitialized",
         shape: unchanged,
         grad: Grad::Rule(pass_rule),
         kernel: identity,
+        facts: PLAIN,
     },
     Op {
         def: "RefSelect(index: int32, inputs: Ref(N * T)) -> output: Ref(T); T: type; N: int >= 1",
         shape: unknown,
         grad: Grad::Unknown,
         kernel: ref_select,
+        facts: PLAIN,
     },
-    Op { def: "ControlTrigger()", shape: none, grad: Grad::Stop, kernel: control_trigger },
+    Op { def: "ControlTrigger()", shape: none, grad: Grad::Stop, kernel: control_trigger, facts: PLAIN },
     Op {
         def: "Abort(); error_msg: string = \"\"; exit_without_error: bool = false",
         shape: none,
         grad: Grad::Stop,
         kernel: abort,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use crate::control::call::truth;
 use op::shapes::unchanged;
-use op::{Callable, Ctx, Done, Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, StepEnv, Value, later};
+use op::{Callable, Ctx, Done, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, StepEnv, Value, later};
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: loop_shape,
         grad: Grad::Unknown,
         kernel: while_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessWhile(input: [T]) -> output: [T]; T: list(type) >= 0; cond: func; body: func; \
@@ -22,12 +23,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: loop_shape,
         grad: Grad::Unknown,
         kernel: while_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "For(start: int32, limit: int32, delta: int32, input: [T]) -> output: [T]; T: list(type) >= 0; body: func",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: for_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -85,7 +88,7 @@ impl Control {
     }
 }
 
-/// So many functions are called before another thread goes on.
+/// The number of function calls after which the loop continues on another thread, which bounds the stack depth.
 const ROUNDS: usize = 1024;
 
 /// A running loop. Rounds follow each other in `advance`, not by recursion, however the functions answer.

@@ -1,7 +1,8 @@
 //! Values that change device or task, and arguments and results of functions.
 
+use graph::RendezvousKeyPrefix;
 use op::shapes::{none, unknown};
-use op::{Flow, Grad, Kernel, Op, Setup, Transfer};
+use op::{Flow, Grad, Kernel, Op, PLAIN, Setup, Transfer};
 use status::Result;
 
 pub(crate) const OPS: &[Op] = &[
@@ -11,6 +12,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: send,
+        facts: PLAIN,
     },
     Op {
         def: "_HostSend(tensor: T); T: type; tensor_name: string; send_device: string; send_device_incarnation: int; \
@@ -18,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: send,
+        facts: PLAIN,
     },
     Op {
         def: "_Recv() -> tensor: tensor_type; tensor_type: type; tensor_name: string; send_device: string; \
@@ -25,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Stop,
         kernel: recv,
+        facts: PLAIN,
     },
     Op {
         def: "_HostRecv() -> tensor: tensor_type; tensor_type: type; tensor_name: string; send_device: string; \
@@ -32,29 +36,37 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Stop,
         kernel: recv,
+        facts: PLAIN,
     },
     Op {
         def: "_Arg() -> output: T; T: type; index: int >= 0; stateful",
         shape: unknown,
         grad: Grad::Stop,
         kernel: arg,
+        facts: PLAIN,
     },
-    Op { def: "_Retval(input: T); T: type; index: int >= 0; stateful", shape: none, grad: Grad::Stop, kernel: ret },
+    Op {
+        def: "_Retval(input: T); T: type; index: int >= 0; stateful",
+        shape: none,
+        grad: Grad::Stop,
+        kernel: ret,
+        facts: PLAIN,
+    },
 ];
 
 fn send(setup: &Setup<'_>) -> Result<Kernel> {
-    Ok(Kernel::flow(Flow::Send(ends(setup)?)))
+    Ok(Kernel::flow(Flow::Send(transfer(setup)?)))
 }
 
 fn recv(setup: &Setup<'_>) -> Result<Kernel> {
-    Ok(Kernel::flow(Flow::Recv(ends(setup)?)))
+    Ok(Kernel::flow(Flow::Recv(transfer(setup)?)))
 }
 
-fn ends(setup: &Setup<'_>) -> Result<Transfer> {
+fn transfer(setup: &Setup<'_>) -> Result<Transfer> {
     let (send, recv) = (setup.string("send_device")?, setup.string("recv_device")?);
     let (incarnation, name) = (setup.int("send_device_incarnation")? as u64, setup.string("tensor_name")?);
-    let is_clients = setup.bool("client_terminated")?;
-    Ok(Transfer { prefix: format!("{send};{incarnation:016x};{recv};{name};"), is_clients })
+    let client_terminated = setup.bool("client_terminated")?;
+    Ok(Transfer { key_prefix: RendezvousKeyPrefix::new(&send, incarnation, &recv, &name), client_terminated })
 }
 
 fn arg(setup: &Setup<'_>) -> Result<Kernel> {

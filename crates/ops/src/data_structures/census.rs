@@ -1,7 +1,7 @@
 //! What the queues and accumulators of a device tell about themselves, without a step.
 
-use super::accumulator_state::Accumulator;
-use super::queue_state::Queue;
+use super::accumulator::state::Accumulator;
+use super::queue::state::Queue;
 use op::Resources;
 
 /// What became of the gradients that an accumulator of synchronous training was given.

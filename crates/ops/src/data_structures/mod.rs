@@ -3,72 +3,55 @@
 
 use op::Op;
 
-/// Rows of ops that no gradient passes: signature, shape function, kernel.
+/// Rows of ops that no gradient passes: signature, shape function, kernel, and facts where there are any.
 macro_rules! rows {
-    ($($def:literal, $shape:expr, $kernel:expr;)*) => {
-        &[$(op::Op { def: $def, shape: $shape, grad: op::Grad::Stop, kernel: $kernel }),*]
+    (@facts) => { op::PLAIN };
+    (@facts $facts:expr) => { $facts };
+    ($($def:literal, $shape:expr, $kernel:expr $(, $facts:expr)?;)*) => {
+        &[$(op::Op {
+            def: $def,
+            shape: $shape,
+            grad: op::Grad::Stop,
+            kernel: $kernel,
+            facts: rows!(@facts $($facts)?),
+        }),*]
     };
 }
 
 pub mod accumulator;
-mod accumulator_roll;
-mod accumulator_state;
 pub mod arithmetic;
 pub mod barrier;
-mod barrier_state;
 pub mod census;
-pub mod list_item;
-pub mod list_join;
-pub mod list_spread;
-pub mod lookup_access;
-mod lookup_dense;
-mod lookup_file;
-mod lookup_map;
-mod lookup_state;
-pub mod lookup_table;
-pub mod map_stage;
+pub mod lookup;
 pub(crate) mod named;
 pub mod optional;
-mod padding;
 pub mod plain_variant;
 pub mod queue;
-pub mod queue_access;
-mod queue_items;
-mod queue_spec;
-mod queue_state;
-mod queue_tokens;
 pub mod reader;
-mod reader_format;
-mod reader_state;
-pub mod record_input;
 pub mod stack;
-pub mod stage;
-mod staging;
+pub mod staging;
 mod step_resource;
 pub mod tensor_array;
-mod tensor_array_kernels;
-mod tensor_array_slots;
 pub mod tensor_list;
 mod waiting;
-pub mod whole_file;
 
 /// The tables of this family.
 pub(crate) const TABLES: &[&[Op]] = &[
     accumulator::OPS,
     barrier::OPS,
-    list_item::OPS,
-    list_join::OPS,
-    list_spread::OPS,
-    lookup_access::OPS,
-    lookup_table::OPS,
-    map_stage::OPS,
+    tensor_list::item::OPS,
+    tensor_list::join::OPS,
+    tensor_list::spread::OPS,
+    lookup::access::OPS,
+    lookup::table::OPS,
+    staging::map_stage::OPS,
     optional::OPS,
     queue::OPS,
-    queue_access::OPS,
+    queue::access::OPS,
     reader::OPS,
-    record_input::OPS,
+    reader::record_input::OPS,
     stack::OPS,
-    stage::OPS,
+    staging::stage::OPS,
     tensor_array::OPS,
-    whole_file::OPS,
+    reader::whole_file::OPS,
 ];

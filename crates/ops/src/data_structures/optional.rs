@@ -4,7 +4,7 @@
 use super::arithmetic::{scalar_variant, zeros_like};
 use graph::{AttrList, AttrValue, Node, Output, Scope, ShapeQuery};
 use op::shapes::scalar;
-use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, Setup, Value, many, outputs};
+use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, PLAIN, Setup, Value, many, outputs};
 use status::{Result, invalid};
 use std::any::Any;
 use std::fmt;
@@ -17,12 +17,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Rule(from_value_rule),
         kernel: from_value_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "OptionalNone() -> optional: variant",
         shape: scalar,
         grad: Grad::Unknown,
         kernel: |_| Ok(op::source(|_| scalar_variant(Optional(None)))),
+        facts: PLAIN,
     },
     Op {
         def: "OptionalHasValue(optional: variant) -> has_value: bool",
@@ -31,6 +33,7 @@ pub(crate) const OPS: &[Op] = &[
         kernel: |_| {
             Ok(op::unary(|_, handle| Ok(Tensor::scalar(Optional::of(&handle, "OptionalHasValue")?.0.is_some()))))
         },
+        facts: PLAIN,
     },
     Op {
         def: "OptionalGetValue(optional: variant) -> components: [output_types]; output_types: list(type) >= 1; \
@@ -38,6 +41,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: value_shapes,
         grad: Grad::Rules(get_value_rule),
         kernel: get_value_kernel,
+        facts: PLAIN,
     },
 ];
 

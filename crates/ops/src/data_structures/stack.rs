@@ -4,7 +4,7 @@ use super::step_resource::{announce, find};
 use crate::dispatch::undeclared;
 use graph::{Node, Output, Scope, ShapeQuery};
 use op::shapes::{none, scalar, unknown};
-use op::{Ctx, Grad, Inputs, Kernel, Op, Resource, Setup, many, outputs};
+use op::{Ctx, Grad, Inputs, Kernel, Op, PLAIN, Resource, Setup, many, outputs};
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::sync::Arc;
@@ -17,39 +17,51 @@ pub(crate) const OPS: &[Op] = &[
         shape: pair,
         grad: Grad::Stop,
         kernel: stack_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StackV2(max_size: int32) -> handle: resource; elem_type: type; stack_name: string = \"\"; stateful",
         shape: scalar,
         grad: Grad::Stop,
         kernel: stack_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StackPush(handle: Ref(string), elem: T) -> output: T; T: type; swap_memory: bool = false",
         shape: pushed,
         grad: Grad::Stop,
         kernel: push_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StackPushV2(handle: resource, elem: T) -> output: T; T: type; swap_memory: bool = false; stateful",
         shape: pushed,
         grad: Grad::Stop,
         kernel: push_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StackPop(handle: Ref(string)) -> elem: elem_type; elem_type: type",
         shape: unknown,
         grad: Grad::Stop,
         kernel: pop_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StackPopV2(handle: resource) -> elem: elem_type; elem_type: type; stateful",
         shape: unknown,
         grad: Grad::Stop,
         kernel: pop_kernel,
+        facts: PLAIN,
     },
-    Op { def: "StackClose(handle: Ref(string))", shape: none, grad: Grad::Stop, kernel: close_kernel },
-    Op { def: "StackCloseV2(handle: resource); stateful", shape: none, grad: Grad::Stop, kernel: close_kernel },
+    Op { def: "StackClose(handle: Ref(string))", shape: none, grad: Grad::Stop, kernel: close_kernel, facts: PLAIN },
+    Op {
+        def: "StackCloseV2(handle: resource); stateful",
+        shape: none,
+        grad: Grad::Stop,
+        kernel: close_kernel,
+        facts: PLAIN,
+    },
 ];
 
 /// A new stack, for at most `max_size` tensors; any number if that is negative.

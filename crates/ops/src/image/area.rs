@@ -3,7 +3,7 @@
 use super::pixel::Pixel;
 use super::resizing::{Mapping, Sizes, Tap, resized_shape};
 use graph::Output;
-use op::{Ctx, Grad, Kernel, Op, Setup, binary};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, binary};
 use status::Result;
 use tensor::Tensor;
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: resized_shape,
     grad: Grad::Unknown,
     kernel,
+    facts: PLAIN,
 }];
 
 /// Images of the wanted height and width, each pixel the mean of the area it covers.

@@ -4,7 +4,7 @@ use super::pixel::{Pixel, Summed};
 use super::resizing::{Mapping, Sizes, Tap, by_taps, grad_by_taps, grad_shape, resized_shape};
 use crate::nn::copied;
 use graph::{Node, Output};
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::Result;
 use tensor::Tensor;
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: resized_shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResizeBicubicGrad(grads: float, original_image: T) -> output: T; T: {float, double}; \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -43,7 +45,7 @@ fn rule(op: &Node, dy: &Output) -> Result<Grads> {
 /// Into how many steps the distance between two pixels is cut: TensorFlow looks weights up in a table of these.
 const STEPS: f32 = 1024.0;
 
-/// The weight of a pixel so many steps away, up to two pixels; `a` is the slope at one pixel.
+/// The weight of a pixel at the given distance, up to two pixels; `a` is the slope at one pixel.
 fn weight(steps: f32, a: f64) -> f32 {
     let x = f64::from(steps / STEPS);
     let near = || ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;

@@ -4,7 +4,7 @@ use super::pixel::{Pixel, Summed};
 use super::resizing::{Mapping, Sizes, Tap, grad_by_taps, grad_shape, resized_shape};
 use crate::nn::copied;
 use graph::{Node, Output};
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::Result;
 use tensor::{Element, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: resized_shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResizeBilinearGrad(grads: float, original_image: T) -> output: T; T: {float, bfloat16, half, double}; \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Rule(grad_rule),
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

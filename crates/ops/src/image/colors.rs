@@ -5,7 +5,7 @@ use graph::Output;
 use math::function::Real;
 use math::parallel::split_rows_mut;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Kernel, Op, Setup, ShapeQuery, binary, many, outputs, unary};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, many, outputs, unary};
 use status::{Result, failed_precondition, invalid};
 use tensor::{Element, PartialShape, Tensor, f16};
 
@@ -15,30 +15,35 @@ pub(crate) const OPS: &[Op] = &[
         shape: of_colors,
         grad: Grad::Unknown,
         kernel: rgb_to_hsv_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "HSVToRGB(images: T) -> output: T; T: {half, bfloat16, float, double} = float",
         shape: of_colors,
         grad: Grad::Unknown,
         kernel: hsv_to_rgb_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AdjustHue(images: T, delta: float) -> output: T; T: {half, float} = float",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: hue_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AdjustSaturation(images: T, scale: float) -> output: T; T: {half, float} = float",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: saturation_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AdjustContrastv2(images: T, contrast_factor: float) -> output: T; T: {half, float} = float",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: contrast_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AdjustContrast(images: T, contrast_factor: float, min_value: float, max_value: float) -> output: float; \
@@ -46,6 +51,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: old_contrast_kernel,
+        facts: PLAIN.removed_in(2, "Use AdjustContrastv2 instead"),
     },
 ];
 
@@ -151,7 +157,7 @@ fn hue_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })))
 }
 
-/// A colour with its hue turned by so many sixths; the highest and lowest of the three stay.
+/// A colour with its hue rotated by the given number of sixths; maximum and minimum of the three stay.
 fn turned(color: [f32; 3], turn: f32) -> [f32; 3] {
     let [r, g, b] = color;
     let (high, low) = (r.max(g).max(b), r.min(g).min(b));

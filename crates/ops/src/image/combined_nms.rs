@@ -1,7 +1,7 @@
 //! Non-maximum suppression of batches of boxes, class by class.
 
 use super::nms::overlap;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Shape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape,
     grad: Grad::Unknown,
     kernel,
+    facts: PLAIN,
 }];
 
 fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

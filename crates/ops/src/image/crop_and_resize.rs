@@ -4,7 +4,7 @@ use super::pixel::{Pixel, Summed};
 use crate::nn::{copied, shape_of};
 use graph::{Node, Output};
 use op::shapes::shape_from_input;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid, out_of_range};
 use std::ops::AddAssign;
 use tensor::{DType, PartialShape, Shape, Tensor};
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Rule(rule),
         kernel: forward_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "CropAndResizeGradImage(grads: float, boxes: float, box_ind: int32, image_size: int32) -> output: T; \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_image_shape,
         grad: Grad::Unknown,
         kernel: grad_image_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "CropAndResizeGradBoxes(grads: float, image: T, boxes: float, box_ind: int32) -> output: float; \
@@ -32,6 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_boxes_shape,
         grad: Grad::Unknown,
         kernel: grad_boxes_kernel,
+        facts: PLAIN,
     },
 ];
 

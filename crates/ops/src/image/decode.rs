@@ -3,7 +3,7 @@
 use super::bmp;
 use ::image::codecs::gif::GifDecoder;
 use ::image::{AnimationDecoder, DynamicImage, ImageFormat, ImageReader};
-use op::{Grad, Inputs, Kernel, Op, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use std::io::Cursor;
 use tensor::{DType, PartialShape, Shape, Tensor};
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: image_shape,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DecodeAndCropJpeg(contents: string, crop_window: int32) -> image: uint8; channels: int = 0; \
@@ -24,19 +25,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: image_shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DecodePng(contents: string) -> image: dtype; channels: int = 0; dtype: {uint8, uint16} = uint8",
         shape: image_shape,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
-    Op { def: "DecodeGif(contents: string) -> image: uint8", shape: frames_shape, grad: Grad::Stop, kernel },
+    Op {
+        def: "DecodeGif(contents: string) -> image: uint8",
+        shape: frames_shape,
+        grad: Grad::Stop,
+        kernel,
+        facts: PLAIN,
+    },
     Op {
         def: "DecodeBmp(contents: string) -> image: uint8; channels: int = 0",
         shape: image_shape,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DecodeImage(contents: string) -> image: dtype; channels: int = 0; \
@@ -44,6 +54,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: op::shapes::unknown,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ExtractJpegShape(contents: string) -> image_shape: output_type; \
@@ -51,6 +62,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vector_of_three,
         grad: Grad::Stop,
         kernel: jpeg_shape_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use math::philox::Philox;
 use op::shapes::integers;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::hash::{BuildHasher, RandomState};
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SampleDistortedBoundingBoxV2(image_size: T, bounding_boxes: float, min_object_covered: float) -> \
@@ -27,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessSampleDistortedBoundingBox(image_size: T, bounding_boxes: float, min_object_covered: float, \
@@ -37,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
 ];
 

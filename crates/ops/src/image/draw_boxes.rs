@@ -2,7 +2,7 @@
 
 use super::pixel::Pixel;
 use op::shapes::unchanged;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use tensor::{Tensor, f16};
 
@@ -12,12 +12,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DrawBoundingBoxesV2(images: T, boxes: float, colors: float) -> output: T; T: {float, half} = float",
         shape: unchanged,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use ::image::codecs::jpeg::{JpegEncoder, PixelDensity};
 use ::image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use ::image::{ExtendedColorType, ImageEncoder};
 use op::shapes::scalar;
-use op::{Grad, Kernel, Op, Setup, ShapeQuery, binary, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, unary};
 use status::{Result, internal, invalid};
 use tensor::{Bytes, DType, PartialShape, Shape, Tensor};
 
@@ -17,18 +17,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: jpeg_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "EncodeJpegVariableQuality(images: uint8, quality: int32) -> contents: string",
         shape: scalar,
         grad: Grad::Stop,
         kernel: variable_jpeg_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "EncodePng(image: T) -> contents: string; compression: int = -1; T: {uint8, uint16} = uint8",
         shape: batch_shape,
         grad: Grad::Stop,
         kernel: png_kernel,
+        facts: PLAIN,
     },
 ];
 

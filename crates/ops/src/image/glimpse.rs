@@ -1,7 +1,7 @@
 //! Windows of images at places that are given, filled up with noise where they reach beyond the image.
 
 use math::philox::{Draw, Philox};
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use std::hash::{BuildHasher, RandomState};
 use tensor::{PartialShape, Shape, Tensor};
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ExtractGlimpseV2(input: float, size: int32, offsets: float) -> glimpse: float; centered: bool = true; \
@@ -20,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
 ];
 

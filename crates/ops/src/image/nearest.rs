@@ -4,7 +4,7 @@ use super::resizing::{Mapping, Sizes, resized_shape, two_sizes};
 use crate::nn::{copied, image_size_of};
 use graph::{Node, Output};
 use math::function::Number;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::{Result, invalid};
 use tensor::{Element, Shape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: resized_shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResizeNearestNeighborGrad(grads: T, size: int32) -> output: T; \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: resized_shape,
         grad: Grad::Rule(grad_rule),
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Non-maximum suppression: of boxes that overlap much, only the one with the best score.
 
 use super::pixel::Pixel;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vectors,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "NonMaxSuppressionV2(boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold) -> \
@@ -21,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vectors,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "NonMaxSuppressionV3(boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vectors,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "NonMaxSuppressionV4(boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, \
@@ -37,6 +40,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vectors,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "NonMaxSuppressionV5(boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, \
@@ -45,6 +49,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vectors,
         grad: Grad::Stop,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "NonMaxSuppressionWithOverlaps(overlaps: float, scores: float, max_output_size: int32, \
@@ -52,6 +57,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: vectors,
         grad: Grad::Stop,
         kernel: overlaps_kernel,
+        facts: PLAIN,
     },
 ];
 

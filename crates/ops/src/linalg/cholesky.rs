@@ -11,7 +11,7 @@ use graph::{Node, Output};
 use math::gemm::{Matrix, matmul};
 use math::linalg::{self, RealScalar, Scalar};
 use op::shapes::merged;
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, grads, outputs};
 use status::{Result, invalid};
 use tensor::Tensor;
 
@@ -21,24 +21,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: square_shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchCholesky(input: T) -> output: T; T: {double, float}",
         shape: square_shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN.removed_in(13, "Use Cholesky instead."),
     },
     Op {
         def: "CholeskyGrad(l: T, grad: T) -> output: T; T: {half, float, double}",
         shape: merged,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchCholeskyGrad(l: T, grad: T) -> output: T; T: {float, double}",
         shape: merged,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN.removed_in(13, "Use CholeskyGrad instead."),
     },
 ];
 

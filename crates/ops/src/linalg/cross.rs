@@ -4,12 +4,17 @@ use crate::array::nodes;
 use graph::{Node, Output};
 use math::function::Number;
 use op::shapes::merged;
-use op::{Grad, Grads, Kernel, Op, Setup, binary, grads};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, binary, grads};
 use status::{Result, failed_precondition, invalid};
 use tensor::{Element, Tensor};
 
-pub(crate) const OPS: &[Op] =
-    &[Op { def: "Cross(a: T, b: T) -> product: T; T: realnumbertype", shape: merged, grad: Grad::Rule(rule), kernel }];
+pub(crate) const OPS: &[Op] = &[Op {
+    def: "Cross(a: T, b: T) -> product: T; T: realnumbertype",
+    shape: merged,
+    grad: Grad::Rule(rule),
+    kernel,
+    facts: PLAIN,
+}];
 
 /// The vector products of the triples in the last axis.
 pub fn cross(a: &Output, b: &Output) -> Output {

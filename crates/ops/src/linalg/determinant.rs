@@ -6,7 +6,7 @@ use super::nodes::with_matrix_axes;
 use crate::array::nodes;
 use graph::{Node, Output};
 use math::linalg::{RealScalar, Scalar, lu};
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, outputs};
 use status::Result;
 use tensor::{PartialShape, Tensor};
 
@@ -16,18 +16,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: determinant_shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixDeterminant(input: T) -> output: T; T: {float, double, complex64, complex128}",
         shape: determinant_shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN.removed_in(13, "Use MatrixDeterminant instead."),
     },
     Op {
         def: "LogMatrixDeterminant(input: T) -> sign: T, log_abs_determinant: T; T: {half, float, double, complex64, complex128}",
         shape: determinant_shape,
         grad: Grad::Rules(log_rule),
         kernel: log_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -9,7 +9,7 @@ use crate::array::matrix_set_diag::matrix_set_diag;
 use crate::array::nodes;
 use graph::{AttrValue, Node, Output};
 use math::linalg::{self, Scalar, eigenvectors, schur};
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
 use tensor::{Complex64, DType, PartialShape, Tensor};
 
@@ -19,24 +19,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: eig_shape,
         grad: Grad::Rules(self_adjoint_rule),
         kernel: self_adjoint_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchSelfAdjointEigV2(input: T) -> e: T, v: T; compute_v: bool = true; T: {double, float}",
         shape: eig_shape,
         grad: Grad::Unknown,
         kernel: self_adjoint_kernel,
+        facts: PLAIN.removed_in(13, "Use SelfAdjointEigV2 instead."),
     },
     Op {
         def: "SelfAdjointEig(input: T) -> output: T; T: {double, float, half}",
         shape: joined_shape,
         grad: Grad::Unknown,
         kernel: joined_kernel,
+        facts: PLAIN.removed_in(11, "Use SelfAdjointEigV2 instead."),
     },
     Op {
         def: "BatchSelfAdjointEig(input: T) -> output: T; T: {double, float}",
         shape: joined_shape,
         grad: Grad::Unknown,
         kernel: joined_kernel,
+        facts: PLAIN.removed_in(11, "Use SelfAdjointEigV2 instead."),
     },
     Op {
         def: "Eig(input: T) -> e: Tout, v: Tout; compute_v: bool = true; T: {float, double, complex64, complex128}; \
@@ -44,6 +48,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: eig_shape,
         grad: Grad::Rules(eig_rule),
         kernel: eig_kernel,
+        facts: PLAIN,
     },
 ];
 

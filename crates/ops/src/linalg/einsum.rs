@@ -3,7 +3,7 @@
 use super::einsum_kernel::run;
 use crate::array::nodes;
 use graph::{AttrValue, Node, Output};
-use op::{Grad, Grads, IntoGradient, Kernel, Op, Setup, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, IntoGradient, Kernel, Op, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, DType, PartialShape, Tensor};
 
@@ -12,6 +12,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: einsum_shape,
     grad: Grad::Rule(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// The sum of products that `equation` says, as `ab,bc->ac`; of one or two operands.

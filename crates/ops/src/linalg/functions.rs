@@ -7,7 +7,7 @@ use crate::array::matrix_diag::{matrix_diag, matrix_diag_part};
 use crate::array::nodes;
 use graph::{Node, Output};
 use math::linalg::{self, RealScalar, Scalar};
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, grads, outputs};
 use status::Result;
 use tensor::{DType, Tensor};
 
@@ -17,18 +17,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: square_shape,
         grad: Grad::Unknown,
         kernel: exponential_kernel,
+        facts: PLAIN.removed_in(27, "Use Python implementation tf.linalg.matrix_exponential instead."),
     },
     Op {
         def: "MatrixLogarithm(input: T) -> output: T; T: {complex64, complex128}",
         shape: square_shape,
         grad: Grad::Unknown,
         kernel: logarithm_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MatrixSquareRoot(input: T) -> output: T; T: {double, float, half, complex64, complex128}",
         shape: square_shape,
         grad: Grad::Rule(root_rule),
         kernel: root_kernel,
+        facts: PLAIN,
     },
 ];
 

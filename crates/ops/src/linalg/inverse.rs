@@ -4,7 +4,7 @@ use super::batch::{Matrices, Number, cubic, gathered, map, matrix_dims, square_s
 use super::nodes::product;
 use graph::{Node, Output};
 use math::linalg::{self, lu};
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
 use std::borrow::Cow;
 use tensor::{PartialShape, Tensor};
@@ -15,24 +15,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: square_shape,
         grad: Grad::Rule(inverse_rule),
         kernel: inverse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixInverse(input: T) -> output: T; adjoint: bool = false; T: {double, float}",
         shape: square_shape,
         grad: Grad::Unknown,
         kernel: inverse_kernel,
+        facts: PLAIN.removed_in(13, "Use MatrixInverse instead."),
     },
     Op {
         def: "MatrixSolve(matrix: T, rhs: T) -> output: T; adjoint: bool = false; T: {double, float, half, complex64, complex128}",
         shape: solve_shape,
         grad: Grad::Rule(solve_rule),
         kernel: solve_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixSolve(matrix: T, rhs: T) -> output: T; adjoint: bool = false; T: {double, float}",
         shape: solve_shape,
         grad: Grad::Unknown,
         kernel: solve_kernel,
+        facts: PLAIN.removed_in(13, "Use MatrixSolve instead."),
     },
 ];
 

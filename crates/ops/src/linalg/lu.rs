@@ -4,7 +4,7 @@ use super::batch::{Matrices, Number, cubic, gathered, map, matrix_dims};
 use crate::array::index::from_places;
 use graph::Output;
 use math::linalg;
-use op::{Ctx, Grad, Kernel, Op, Outputs, Setup, ShapeQuery, outputs};
+use op::{Ctx, Grad, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: lu_shape,
     grad: Grad::Unknown,
     kernel,
+    facts: PLAIN,
 }];
 
 /// Both triangles of `l u = p input` in one matrix, and the rows of the input in the order `p` brings them into.

@@ -8,7 +8,7 @@ use crate::array::matrix_diag::{matrix_diag, matrix_diag_part};
 use crate::array::nodes;
 use graph::{AttrValue, Node, Output};
 use math::linalg;
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: qr_shape,
     grad: Grad::Rules(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// Factors `q r` of matrices, `q` unitary and `r` upper triangular.

@@ -10,7 +10,7 @@ use crate::control::flow::switch_on;
 use graph::{Node, Output};
 use math::gemm::{Matrix, matmul};
 use math::linalg::{self, RealScalar, Scalar};
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -21,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: solve_shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixSolveLs(matrix: T, rhs: T, l2_regularizer: double) -> output: T; T: {double, float}; \
@@ -28,6 +29,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: solve_shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN.removed_in(13, "Use MatrixSolveLs instead."),
     },
 ];
 

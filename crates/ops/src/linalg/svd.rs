@@ -8,7 +8,7 @@ use crate::array::matrix_set_diag::matrix_set_diag;
 use crate::array::nodes;
 use graph::{AttrValue, Node, Output};
 use math::linalg::{self, RealScalar, Scalar};
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -19,6 +19,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: svd_shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchSvd(input: T) -> s: T, u: T, v: T; compute_uv: bool = true; full_matrices: bool = false; \
@@ -26,6 +27,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: svd_shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN.removed_in(13, "Use Svd instead."),
     },
 ];
 

@@ -7,7 +7,7 @@ use crate::array::matrix_band_part::matrix_band_part;
 use graph::{Node, Output};
 use math::linalg;
 use op::shapes::broadcast_shapes;
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: solve_shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatrixTriangularSolve(matrix: T, rhs: T) -> output: T; lower: bool = true; adjoint: bool = false; \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: solve_shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN.removed_in(13, "Use MatrixTriangularSolve instead."),
     },
 ];
 

@@ -4,7 +4,7 @@ use super::batch::{Matrices, Number, gathered, map};
 use crate::array::nodes;
 use graph::{Node, Output};
 use math::linalg::{RealScalar, Scalar};
-use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, grads, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query: &ShapeQuery<'_>| Ok(vec![query.inputs[3].clone()]),
         grad: Grad::Rule(product_rule),
         kernel: product_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "TridiagonalSolve(diagonals: T, rhs: T) -> output: T; partial_pivoting: bool = true; \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: solve_shape,
         grad: Grad::Rule(solve_rule),
         kernel: solve_kernel,
+        facts: PLAIN,
     },
 ];
 

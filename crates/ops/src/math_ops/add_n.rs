@@ -4,7 +4,7 @@ use graph::{AttrValue, Node, Output};
 use math::function::Number;
 use math::lanes::{Meeting, Pairs};
 use op::shapes::merged;
-use op::{Ctx, Grad, Gradient, Grads, Inputs, Kernel, Op, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Gradient, Grads, Inputs, Kernel, Op, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, internal, invalid};
 use tensor::{Complex32, Complex64, Element, PartialShape, Tensor};
 
@@ -17,12 +17,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: merged,
         grad: Grad::Rule(add_n_rule),
         kernel: add_n_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AccumulateNV2(inputs: N * T) -> sum: T; N: int >= 1; T: numbertype; shape: shape; commutative; aggregate",
         shape: accumulated_shape,
         grad: Grad::Rule(add_n_rule),
         kernel: add_n_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -81,7 +83,7 @@ fn sum_of_variants(ctx: &Ctx<'_>, tensors: Vec<Tensor>) -> Result<Tensor> {
     tensors.try_fold(first, |sum, tensor| crate::data_structures::arithmetic::add(ctx, sum, &tensor))
 }
 
-/// Adds all into one that nobody else holds, if there is one.
+/// Adds all inputs into one that is not shared, if there is one.
 fn sum<T: Element + Number>(ctx: &Ctx<'_>, add: Pairs<T, T, T>, mut inputs: Inputs) -> Result<Tensor> {
     if inputs.len() == 1 {
         return inputs.tensor(0);

@@ -6,7 +6,7 @@ use graph::{Output, Scope};
 use math::function::Ordered;
 use math::reduce::{argmax as find_largest, argmin as find_smallest};
 use op::shapes::integers;
-use op::{Ctx, Grad, Kernel, Op, Setup, ShapeQuery, binary};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Shape, Tensor};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: arg_shape,
         grad: Grad::Stop,
         kernel: |setup| arg_kernel(setup, Extreme::Largest),
+        facts: PLAIN,
     },
     Op {
         def: "ArgMin(input: T, dimension: Tidx) -> output: output_type; T: {realnumbertype, qint8, quint8, qint32, \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: arg_shape,
         grad: Grad::Stop,
         kernel: |setup| arg_kernel(setup, Extreme::Smallest),
+        facts: PLAIN,
     },
 ];
 

@@ -8,9 +8,10 @@ use super::select::select_v2;
 use super::strings;
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
+use math::fused::Binary;
 use math::lanes::Pairs;
 use op::shapes::broadcast;
-use op::{Grad, Grads, Kernel, Op, Setup};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup};
 use status::Result;
 use tensor::{Complex32, Complex64, DType};
 
@@ -21,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(add_rule),
         kernel: add_kernel,
+        facts: PLAIN.binary(Binary::Add),
     },
     Op {
         def: "AddV2(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, int8, \
@@ -28,6 +30,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(add_rule),
         kernel: add_kernel,
+        facts: PLAIN.binary(Binary::Add),
     },
     Op {
         def: "Sub(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, int64, \
@@ -35,6 +38,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(sub_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(pairing(Pairs::vector(<T as Number>::sub)))),
+        facts: PLAIN.binary(Binary::Sub),
     },
     Op {
         def: "Mul(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, \
@@ -42,12 +46,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(mul_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(pairing(Pairs::vector(<T as Number>::mul)))),
+        facts: PLAIN.binary(Binary::Mul),
     },
     Op {
         def: "MulNoNan(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: broadcast,
         grad: Grad::Rule(mul_no_nan_rule),
         kernel: mul_no_nan_kernel,
+        facts: PLAIN.binary(Binary::MulNoNan),
     },
     Op {
         def: "SquaredDifference(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, int32, int64, complex64, \
@@ -55,6 +61,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(squared_difference_rule),
         kernel: squared_difference_kernel,
+        facts: PLAIN.binary(Binary::SquaredDifference),
     },
     Op {
         def: "Maximum(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, \
@@ -62,6 +69,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(maximum_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing(Pairs::vector(<T as Ordered>::larger)))),
+        facts: PLAIN.binary(Binary::Max),
     },
     Op {
         def: "Minimum(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, \
@@ -69,6 +77,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(minimum_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing(Pairs::vector(<T as Ordered>::smaller)))),
+        facts: PLAIN.binary(Binary::Min),
     },
 ];
 

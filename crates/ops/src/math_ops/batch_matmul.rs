@@ -9,7 +9,7 @@ use graph::{Node, Output};
 use math::gemm::{self, Matrix};
 use math::lanes::Map;
 use op::shapes::broadcast_shapes;
-use op::{Ctx, Grad, Gradient, Grads, Kernel, Op, Setup, ShapeQuery, binary};
+use op::{Ctx, Grad, Gradient, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, DType, Element, PartialShape, Shape, Tensor, bf16, f16};
 
@@ -20,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: batch_matmul_shape,
         grad: Grad::Rule(batch_matmul_rule),
         kernel: |setup| batch_matmul_kernel(setup, check_alike),
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatMulV2(x: T, y: T) -> output: T; T: {bfloat16, half, float, double, int16, int32, int64, uint8, \
@@ -28,6 +29,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: batch_matmul_shape,
         grad: Grad::Rule(batch_matmul_rule),
         kernel: |setup| batch_matmul_kernel(setup, check_broadcast),
+        facts: PLAIN,
     },
     Op {
         def: "BatchMatMulV3(x: Ta, y: Tb) -> output: Tout; Ta: {bfloat16, half, float, double, uint8, int8, int16, \
@@ -37,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: batch_matmul_shape,
         grad: Grad::Rule(batch_matmul_rule),
         kernel: batch_matmul_v3_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -5,7 +5,7 @@ use super::select::select_v2;
 use super::unary::{reciprocal, sign};
 use graph::{Node, Output};
 use op::shapes::unchanged;
-use op::{Grad, Grads, Op, grads};
+use op::{Grad, Grads, Op, PLAIN, grads};
 use status::Result;
 
 pub(crate) const OPS: &[Op] = &[
@@ -14,72 +14,84 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * bessel_i1(&op.input(0))])),
         kernel: |setup| real_function!(setup, bessel_i0: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselI0e(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(bessel_i0e_rule),
         kernel: |setup| real_function!(setup, bessel_i0e: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselI1(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(bessel_i1_rule),
         kernel: |setup| real_function!(setup, bessel_i1: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselI1e(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(bessel_i1e_rule),
         kernel: |setup| real_function!(setup, bessel_i1e: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselK0(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * -bessel_k1(&op.input(0))])),
         kernel: |setup| real_function!(setup, bessel_k0: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselK0e(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * (op.output(0) - bessel_k1e(&op.input(0)))])),
         kernel: |setup| real_function!(setup, bessel_k0e: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselK1(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(bessel_k1_rule),
         kernel: |setup| real_function!(setup, bessel_k1: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselK1e(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(bessel_k1e_rule),
         kernel: |setup| real_function!(setup, bessel_k1e: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselJ0(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * -bessel_j1(&op.input(0))])),
         kernel: |setup| real_function!(setup, bessel_j0: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselJ1(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(bessel_j1_rule),
         kernel: |setup| real_function!(setup, bessel_j1: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselY0(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * -bessel_y1(&op.input(0))])),
         kernel: |setup| real_function!(setup, bessel_y0: scalar, scalar),
+        facts: PLAIN,
     },
     Op {
         def: "BesselY1(x: T) -> y: T; T: {bfloat16, half, float, double}",
         shape: unchanged,
         grad: Grad::Rule(bessel_y1_rule),
         kernel: |setup| real_function!(setup, bessel_y1: scalar, scalar),
+        facts: PLAIN,
     },
 ];
 

@@ -3,7 +3,7 @@
 use super::kernels::{mapping, mapping_to, pairing};
 use math::lanes::{Map, Pairs};
 use op::shapes::{broadcast, unchanged};
-use op::{Grad, Op};
+use op::{Grad, Op, PLAIN};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -12,6 +12,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_core!(setup, [i32, i64], T => Ok(pairing(Pairs::vector(|x: T, y: T| x & y)))),
+        facts: PLAIN,
     },
     Op {
         def: "BitwiseOr(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}; \
@@ -19,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_core!(setup, [i32, i64], T => Ok(pairing(Pairs::vector(|x: T, y: T| x | y)))),
+        facts: PLAIN,
     },
     Op {
         def: "BitwiseXor(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}; \
@@ -26,30 +28,35 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_core!(setup, [i32, i64], T => Ok(pairing(Pairs::vector(|x: T, y: T| x ^ y)))),
+        facts: PLAIN,
     },
     Op {
         def: "LeftShift(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x << distance(y, T::BITS))))),
+        facts: PLAIN,
     },
     Op {
         def: "RightShift(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(pairing(Pairs::vector(|x: T, y: T| x >> distance(y, T::BITS))))),
+        facts: PLAIN,
     },
     Op {
         def: "Invert(x: T) -> y: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| for_core!(setup, [i32, i64], T => Ok(mapping(Map::vector(|x: T| !x)))),
+        facts: PLAIN,
     },
     Op {
         def: "PopulationCount(x: T) -> y: uint8; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| for_integers!(setup, setup.dtype("T")?, T => Ok(mapping_to(Map::vector(|x: T| x.count_ones() as u8)))),
+        facts: PLAIN,
     },
 ];
 

@@ -5,7 +5,7 @@ use graph::{Node, Output};
 use math::function::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use math::lanes::Map;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, grads, unary};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, grads, unary};
 use status::{Result, unimplemented_op};
 use tensor::{Complex, Complex32, Complex64, DType, Element, Tensor, bf16, f16};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: unchanged,
     grad: Grad::Rule(cast_rule),
     kernel: cast_kernel,
+    facts: PLAIN,
 }];
 
 /// `x` as numbers of another type.
@@ -194,7 +195,7 @@ fn truncating(src: DType, dst: DType) -> Option<Step> {
     }
 }
 
-/// `x` with only so many bits of its fraction left.
+/// `x` with its fraction truncated to the given number of bits.
 #[inline(always)]
 fn shortened(x: f64, bits: u32) -> f64 {
     let kept = f64::from_bits(x.to_bits() & (u64::MAX << (52 - bits)));

@@ -6,7 +6,7 @@ use graph::{Node, Output};
 use math::function::Ordered;
 use math::lanes::Pairs;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Setup, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, PLAIN, Setup, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Complex, DType, Element, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: unchanged,
     grad: Grad::Rule(clip_rule),
     kernel: clip_kernel,
+    facts: PLAIN,
 }];
 
 /// `t` where it is between the bounds, else the bound that is nearer.

@@ -6,7 +6,7 @@ use graph::Output;
 use math::function::Real;
 use math::lanes::Pairs;
 use op::shapes::{broadcast, broadcast_shapes};
-use op::{Grad, Kernel, Op, Setup, ShapeQuery, binary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, DType, Element, PartialShape, Tensor};
 
@@ -16,42 +16,49 @@ pub(crate) const OPS: &[Op] = &[
         shape: equal_shape,
         grad: Grad::Stop,
         kernel: equal_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "NotEqual(x: T, y: T) -> z: bool; T: type; incompatible_shape_error: bool = true; commutative",
         shape: equal_shape,
         grad: Grad::Stop,
         kernel: not_equal_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Less(x: T, y: T) -> z: bool; T: realnumbertype",
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_core_to!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x < y)))),
+        facts: PLAIN,
     },
     Op {
         def: "LessEqual(x: T, y: T) -> z: bool; T: realnumbertype",
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_core_to!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x <= y)))),
+        facts: PLAIN,
     },
     Op {
         def: "Greater(x: T, y: T) -> z: bool; T: realnumbertype",
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_core_to!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x > y)))),
+        facts: PLAIN,
     },
     Op {
         def: "GreaterEqual(x: T, y: T) -> z: bool; T: realnumbertype",
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |setup| for_core_to!(setup, [f32, f64, i32, i64, u64], T => Ok(pairing_to(Pairs::vector(|x: T, y: T| x >= y)))),
+        facts: PLAIN,
     },
     Op {
         def: "ApproximateEqual(x: T, y: T) -> z: bool; T: numbertype; tolerance: float = 1e-05; commutative",
         shape: op::shapes::merged,
         grad: Grad::Stop,
         kernel: approximate_equal_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -8,7 +8,7 @@ use graph::{Node, Output};
 use math::function::Number;
 use math::lanes::{Map, Pairs};
 use op::shapes::{broadcast, unchanged};
-use op::{Grad, Grads, Kernel, Op, Setup, grads};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads};
 use status::Result;
 use tensor::{Complex, Complex32, Complex64, DType};
 
@@ -19,30 +19,35 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(complex_rule),
         kernel: complex_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Real(input: T) -> output: Tout; T: {complex64, complex128} = complex64; Tout: {float, double} = float",
         shape: unchanged,
         grad: Grad::Rule(|_, dy| Ok(grads![complex(dy, &dy.like(0.0))])),
         kernel: |setup| part_kernel(setup, Map::vector(|z: Complex32| z.re), Map::vector(|z: Complex64| z.re)),
+        facts: PLAIN,
     },
     Op {
         def: "Imag(input: T) -> output: Tout; T: {complex64, complex128} = complex64; Tout: {float, double} = float",
         shape: unchanged,
         grad: Grad::Rule(|_, dy| Ok(grads![complex(&dy.like(0.0), dy)])),
         kernel: |setup| part_kernel(setup, Map::vector(|z: Complex32| z.im), Map::vector(|z: Complex64| z.im)),
+        facts: PLAIN,
     },
     Op {
         def: "Angle(input: T) -> output: Tout; T: {complex64, complex128} = complex64; Tout: {float, double} = float",
         shape: unchanged,
         grad: Grad::Rule(angle_rule),
         kernel: |setup| part_kernel(setup, Map::scalar(|z: Complex32| z.arg()), Map::scalar(|z: Complex64| z.arg())),
+        facts: PLAIN,
     },
     Op {
         def: "ComplexAbs(x: T) -> y: Tout; T: {complex64, complex128} = complex64; Tout: {float, double} = float",
         shape: unchanged,
         grad: Grad::Rule(complex_abs_rule),
         kernel: |setup| part_kernel(setup, Map::scalar(|z: Complex32| z.norm()), Map::scalar(|z: Complex64| z.norm())),
+        facts: PLAIN,
     },
     Op {
         def: "Conj(input: T) -> output: T; T: {complex64, complex128, variant} = complex64",
@@ -53,6 +58,7 @@ pub(crate) const OPS: &[Op] = &[
                 Ok(mapping(Map::vector(<T as Conjugate>::conjugate)))
             })
         },
+        facts: PLAIN,
     },
 ];
 

@@ -7,9 +7,10 @@ use super::complex::conj;
 use super::kernels::{pairing, pairing_checked};
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
+use math::fused::Binary;
 use math::lanes::Pairs;
 use op::shapes::broadcast;
-use op::{Grad, Grads, Kernel, Op, Setup, grads};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, Element};
 
@@ -20,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(div_rule),
         kernel: div_kernel,
+        facts: PLAIN.binary(Binary::Div),
     },
     Op {
         def: "RealDiv(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, \
@@ -27,18 +29,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(div_rule),
         kernel: real_div_kernel,
+        facts: PLAIN.binary(Binary::Div),
     },
     Op {
         def: "DivNoNan(x: T, y: T) -> z: T; T: {half, float, bfloat16, double, complex64, complex128}",
         shape: broadcast,
         grad: Grad::Rule(div_no_nan_rule),
         kernel: div_no_nan_kernel,
+        facts: PLAIN.binary(Binary::DivNoNan),
     },
     Op {
         def: "Xdivy(x: T, y: T) -> z: T; T: {half, bfloat16, float, double, complex64, complex128}",
         shape: broadcast,
         grad: Grad::Rule(xdivy_rule),
         kernel: xdivy_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FloorDiv(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, \
@@ -46,6 +51,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(no_rule),
         kernel: floor_div_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "TruncateDiv(x: T, y: T) -> z: T; T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, \
@@ -53,18 +59,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(no_rule),
         kernel: truncate_div_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Mod(x: T, y: T) -> z: T; T: {int32, int64, half, half, bfloat16, float, double}",
         shape: broadcast,
         grad: Grad::Unknown,
         kernel: truncate_mod_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "TruncateMod(x: T, y: T) -> z: T; T: {int32, int64, bfloat16, half, float, double}",
         shape: broadcast,
         grad: Grad::Unknown,
         kernel: truncate_mod_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FloorMod(x: T, y: T) -> z: T; T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, \
@@ -72,6 +81,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(floor_mod_rule),
         kernel: floor_mod_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -8,9 +8,10 @@ use super::unary::{reciprocal, square};
 use graph::{Node, Output};
 use math::elementwise::cost;
 use math::function::{Number, Real};
+use math::fused::Unary;
 use math::lanes::Pairs;
 use op::shapes::{broadcast, unchanged};
-use op::{Grad, Grads, Kernel, Op, Setup, grads};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads};
 use status::Result;
 use tensor::{Complex32, Complex64, DType, bf16, f16};
 
@@ -20,90 +21,105 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * conj(&op.output(0))])),
         kernel: |setup| analytic!(setup, exp: vector, scalar; |z| z.exp()),
+        facts: PLAIN.unary(Unary::Exp),
     },
     Op {
         def: "Expm1(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * exp(&conj(&op.input(0)))])),
         kernel: |setup| analytic!(setup, expm1: vector, scalar; |z| z.exp() - 1.0),
+        facts: PLAIN.unary(Unary::Expm1),
     },
     Op {
         def: "Log(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * reciprocal(&conj(&op.input(0)))])),
         kernel: |setup| analytic!(setup, log: vector, scalar; |z| z.ln()),
+        facts: PLAIN.unary(Unary::Log),
     },
     Op {
         def: "Log1p(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * reciprocal(&(conj(&op.input(0)) + 1.0))])),
         kernel: |setup| analytic!(setup, log1p: vector, scalar; |z| (z + 1.0).ln()),
+        facts: PLAIN.unary(Unary::Log1p),
     },
     Op {
         def: "Sigmoid(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![sigmoid_grad(&conj(&op.output(0)), dy)])),
         kernel: |setup| analytic!(setup, sigmoid: vector, scalar; |z| ((-z).exp() + 1.0).inv()),
+        facts: PLAIN.unary(Unary::Sigmoid),
     },
     Op {
         def: "SigmoidGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(sigmoid_grad_rule),
         kernel: sigmoid_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Tanh(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![tanh_grad(&conj(&op.output(0)), dy)])),
         kernel: |setup| analytic!(setup, tanh: vector, scalar; |z| z.tanh()),
+        facts: PLAIN.unary(Unary::Tanh),
     },
     Op {
         def: "TanhGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(tanh_grad_rule),
         kernel: tanh_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Sinh(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * cosh(&conj(&op.input(0)))])),
         kernel: |setup| analytic!(setup, sinh: scalar, scalar; |z| z.sinh()),
+        facts: PLAIN,
     },
     Op {
         def: "Cosh(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * sinh(&conj(&op.input(0)))])),
         kernel: |setup| analytic!(setup, cosh: scalar, scalar; |z| z.cosh()),
+        facts: PLAIN,
     },
     Op {
         def: "Asinh(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy / cosh(&conj(&op.output(0)))])),
         kernel: |setup| analytic!(setup, asinh: scalar, scalar; |z| z.asinh()),
+        facts: PLAIN,
     },
     Op {
         def: "Acosh(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy / sinh(&conj(&op.output(0)))])),
         kernel: |setup| analytic!(setup, acosh: scalar, scalar; |z| z.acosh()),
+        facts: PLAIN,
     },
     Op {
         def: "Atanh(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * reciprocal(&(1.0 - square(&conj(&op.input(0)))))])),
         kernel: |setup| analytic!(setup, atanh: scalar, scalar; |z| z.atanh()),
+        facts: PLAIN,
     },
     Op {
         def: "Xlogy(x: T, y: T) -> z: T; T: {half, bfloat16, float, double, complex64, complex128}",
         shape: broadcast,
         grad: Grad::Rule(xlogy_rule),
         kernel: xlogy_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Xlog1py(x: T, y: T) -> z: T; T: {half, bfloat16, float, double, complex64, complex128}",
         shape: broadcast,
         grad: Grad::Rule(xlog1py_rule),
         kernel: xlog1py_kernel,
+        facts: PLAIN,
     },
 ];
 

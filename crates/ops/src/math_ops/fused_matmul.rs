@@ -5,7 +5,7 @@ use super::matmul::{matmul_shape, operands, product_shape};
 use math::function::Real;
 use math::gemm::{self, Epilogue};
 use math::lanes::Map;
-use op::{Ctx, Grad, Inputs, Kernel, Op, Setup, many, outputs};
+use op::{Ctx, Grad, Inputs, Kernel, Op, PLAIN, Setup, many, outputs};
 use status::{Result, invalid, unimplemented_op};
 use tensor::{Element, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: matmul_shape,
     grad: Grad::Unknown,
     kernel: fused_matmul_kernel,
+    facts: PLAIN,
 }];
 
 /// What is done to the product after the bias.

@@ -9,7 +9,7 @@ use math::function::{self, Real};
 use math::lanes::Pairs;
 use math::parallel::split_mut;
 use op::shapes::broadcast;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Shape, Tensor};
 
@@ -22,18 +22,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Rule(igamma_rule),
         kernel: |setup| for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Real>::igamma).costing(COST)))),
+        facts: PLAIN,
     },
     Op {
         def: "Igammac(a: T, x: T) -> z: T; T: {bfloat16, half, float, double}",
         shape: broadcast,
         grad: Grad::Rule(igammac_rule),
         kernel: |setup| for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Real>::igammac).costing(COST)))),
+        facts: PLAIN,
     },
     Op {
         def: "IgammaGradA(a: T, x: T) -> z: T; T: {float, double}",
         shape: broadcast,
         grad: Grad::Unknown,
         kernel: igamma_grad_a_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Zeta(x: T, q: T) -> z: T; T: {float, double}",
@@ -44,6 +47,7 @@ pub(crate) const OPS: &[Op] = &[
                 Ok(pairing(Pairs::scalar(<T as Real>::zeta).costing(COST)))
             })
         },
+        facts: PLAIN,
     },
     Op {
         def: "Polygamma(a: T, x: T) -> z: T; T: {float, double}",
@@ -54,6 +58,7 @@ pub(crate) const OPS: &[Op] = &[
                 Ok(pairing(Pairs::scalar(<T as Real>::polygamma).costing(COST)))
             })
         },
+        facts: PLAIN,
     },
     Op {
         def: "Betainc(a: T, b: T, x: T) -> z: T; T: {float, double}",
@@ -64,6 +69,7 @@ pub(crate) const OPS: &[Op] = &[
                 Ok(many(|ctx, inputs| Ok(outputs![run_betainc::<T>(ctx, inputs)?])))
             })
         },
+        facts: PLAIN,
     },
 ];
 

@@ -72,7 +72,7 @@ pub(crate) fn pairing_alike<T: Element>(pairs: Pairs<T, T, T>) -> Kernel {
     })
 }
 
-/// Maps all elements, in place if nobody else holds them.
+/// Maps all elements, in place if the tensor is not shared.
 pub(crate) fn run_map<T: Element>(ctx: &Ctx<'_>, map: &Map<T, T>, mut x: Tensor) -> Result<Tensor> {
     if x.is_unique() {
         map.apply_in_place(ctx.pool(), x.values_mut()?);
@@ -83,7 +83,7 @@ pub(crate) fn run_map<T: Element>(ctx: &Ctx<'_>, map: &Map<T, T>, mut x: Tensor)
     Ok(y)
 }
 
-/// Pairs all elements, in place of an operand that nobody else holds and that is as large as the result.
+/// Combines all pairs of elements, in place of an operand that is not shared and has the size of the result.
 pub(crate) fn run_pairs<T: Element>(ctx: &Ctx<'_>, pairs: &Pairs<T, T, T>, mut x: Tensor, y: Tensor) -> Result<Tensor> {
     // The everyday case, above all single numbers, takes no detour.
     if x.shape() == y.shape() && x.is_unique() {

@@ -3,7 +3,7 @@
 use super::kernels::{mapping, pairing};
 use math::lanes::{Map, Pairs};
 use op::shapes::{broadcast, unchanged};
-use op::{Grad, Op};
+use op::{Grad, Op, PLAIN};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -11,18 +11,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |_| Ok(pairing(Pairs::vector(|x: bool, y: bool| x & y))),
+        facts: PLAIN,
     },
     Op {
         def: "LogicalOr(x: bool, y: bool) -> z: bool; commutative",
         shape: broadcast,
         grad: Grad::Stop,
         kernel: |_| Ok(pairing(Pairs::vector(|x: bool, y: bool| x | y))),
+        facts: PLAIN,
     },
     Op {
         def: "LogicalNot(x: bool) -> y: bool",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |_| Ok(mapping(Map::vector(|x: bool| !x))),
+        facts: PLAIN,
     },
 ];
 

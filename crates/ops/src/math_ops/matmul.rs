@@ -3,7 +3,7 @@
 use super::complex::conj;
 use graph::{Node, Output};
 use math::gemm::{self, Matrix};
-use op::{Ctx, Grad, Grads, Kernel, Op, Setup, ShapeQuery, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, grads};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, Element, PartialShape, Shape, Tensor, bf16, f16};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: matmul_shape,
     grad: Grad::Rule(matmul_rule),
     kernel: matmul_kernel,
+    facts: PLAIN,
 }];
 
 /// The product of two matrices.

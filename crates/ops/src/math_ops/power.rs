@@ -10,7 +10,7 @@ use graph::{Node, Output};
 use math::function::{Number, Real};
 use math::lanes::{Map, Pairs};
 use op::shapes::broadcast;
-use op::{Grad, Grads, Kernel, Op, Setup, binary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, binary};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, Element};
 
@@ -20,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: broadcast,
     grad: Grad::Rule(pow_rule),
     kernel: pow_kernel,
+    facts: PLAIN,
 }];
 
 binary_builders! {

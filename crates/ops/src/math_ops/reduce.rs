@@ -5,7 +5,7 @@ use super::reduce_grad::{extreme_rule, mean_rule, norm_rule, prod_rule, sum_rule
 use graph::{Output, Scope};
 use math::elementwise::cost;
 use math::reduce::{All, Any, EuclideanNorm, Fold, Max, Mean, Min, Prod, Reduction, Sum};
-use op::{Ctx, Grad, Kernel, Op, Setup, binary};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, binary};
 use status::Result;
 use tensor::{Complex32, Complex64, Element, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduction_shape,
         grad: Grad::Rule(sum_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => reducing::<T, Sum>(setup, Sum)),
+        facts: PLAIN,
     },
     Op {
         def: "Mean(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: numbertype; \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduction_shape,
         grad: Grad::Rule(mean_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i64, u64, Complex32, Complex64], T => reducing::<T, Mean>(setup, Mean)),
+        facts: PLAIN,
     },
     Op {
         def: "Prod(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: numbertype; \
@@ -30,6 +32,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduction_shape,
         grad: Grad::Rule(prod_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i64, Complex32, Complex64], T => reducing::<T, Prod>(setup, Prod)),
+        facts: PLAIN,
     },
     Op {
         def: "EuclideanNorm(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: numbertype; \
@@ -37,6 +40,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduction_shape,
         grad: Grad::Rule(norm_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i64, u64, Complex32, Complex64], T => reducing::<T, EuclideanNorm>(setup, EuclideanNorm)),
+        facts: PLAIN,
     },
     Op {
         def: "Max(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: {realnumbertype, qint8, \
@@ -44,6 +48,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduction_shape,
         grad: Grad::Rule(extreme_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => reducing::<T, Max>(setup, Max)),
+        facts: PLAIN,
     },
     Op {
         def: "Min(input: T, reduction_indices: Tidx) -> output: T; keep_dims: bool = false; T: {realnumbertype, qint8, \
@@ -51,6 +56,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduction_shape,
         grad: Grad::Rule(extreme_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => reducing::<T, Min>(setup, Min)),
+        facts: PLAIN,
     },
     Op {
         def: "All(input: bool, reduction_indices: Tidx) -> output: bool; keep_dims: bool = false; \
@@ -58,6 +64,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduction_shape,
         grad: Grad::Unknown,
         kernel: |setup| reducing::<bool, All>(setup, All),
+        facts: PLAIN,
     },
     Op {
         def: "Any(input: bool, reduction_indices: Tidx) -> output: bool; keep_dims: bool = false; \
@@ -65,6 +72,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduction_shape,
         grad: Grad::Unknown,
         kernel: |setup| reducing::<bool, Any>(setup, Any),
+        facts: PLAIN,
     },
 ];
 

@@ -9,7 +9,7 @@ use graph::{Node, Output};
 use math::Pool;
 use math::reduce::{self, Direction};
 use op::shapes::{integers, unchanged};
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, DType, Element, Tensor};
 
@@ -20,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(cumsum_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i64, Complex32, Complex64], T => scanning::<T>(setup, reduce::cumsum::<T>)),
+        facts: PLAIN,
     },
     Op {
         def: "Cumprod(x: T, axis: Tidx) -> out: T; exclusive: bool = false; reverse: bool = false; T: numbertype; \
@@ -27,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(cumprod_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i64, Complex32, Complex64], T => scanning::<T>(setup, reduce::cumprod::<T>)),
+        facts: PLAIN,
     },
     Op {
         def: "CumulativeLogsumexp(x: T, axis: Tidx) -> out: T; exclusive: bool = false; reverse: bool = false; \
@@ -34,6 +36,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(cumulative_logsumexp_rule),
         kernel: |setup| for_core!(setup, [f32, f64], T => scanning::<T>(setup, reduce::cumulative_logsumexp::<T>)),
+        facts: PLAIN,
     },
 ];
 

@@ -6,7 +6,7 @@ use super::strings::places;
 use graph::{Node, Output};
 use math::elementwise::{self, Broadcast, cost};
 use op::shapes::broadcast_shapes;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Complex64, DType, Element, PartialShape, Shape, Tensor};
 
@@ -16,12 +16,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: select_shape,
         grad: Grad::Rule(select_rule),
         kernel: |setup| select_kernel(setup, Meets::Alike),
+        facts: PLAIN,
     },
     Op {
         def: "SelectV2(condition: bool, t: T, e: T) -> output: T; T: type",
         shape: select_v2_shape,
         grad: Grad::Rule(select_v2_rule),
         kernel: |setup| select_kernel(setup, Meets::Broadcast),
+        facts: PLAIN,
     },
 ];
 

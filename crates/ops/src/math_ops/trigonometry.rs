@@ -9,7 +9,7 @@ use math::elementwise::cost;
 use math::function::{FAST_ANGLE_LIMIT, Real, cos_fast, sin_fast};
 use math::lanes::{Map, Pairs};
 use op::shapes::{broadcast, unchanged};
-use op::{Grad, Grads, Kernel, Op, Setup, grads, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads, unary};
 use status::Result;
 use tensor::DType;
 
@@ -19,42 +19,49 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * cos(&conj(&op.input(0)))])),
         kernel: sin_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Cos(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![-dy * sin(&conj(&op.input(0)))])),
         kernel: cos_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Tan(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![square(&reciprocal(&cos(&conj(&op.input(0))))) * dy])),
         kernel: |setup| analytic!(setup, tan: scalar, scalar; |z| z.tan()),
+        facts: PLAIN,
     },
     Op {
         def: "Asin(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * arc_slope(op)])),
         kernel: |setup| analytic!(setup, asin: scalar, scalar; |z| z.asin()),
+        facts: PLAIN,
     },
     Op {
         def: "Acos(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![-dy * arc_slope(op)])),
         kernel: |setup| analytic!(setup, acos: scalar, scalar; |z| z.acos()),
+        facts: PLAIN,
     },
     Op {
         def: "Atan(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![dy * reciprocal(&(1.0 + square(&conj(&op.input(0)))))])),
         kernel: |setup| analytic!(setup, atan: scalar, scalar; |z| z.atan()),
+        facts: PLAIN,
     },
     Op {
         def: "Atan2(y: T, x: T) -> z: T; T: {bfloat16, half, float, double}",
         shape: broadcast,
         grad: Grad::Rule(atan2_rule),
         kernel: |setup| for_core!(setup, [f32, f64], T => Ok(pairing(Pairs::scalar(<T as Real>::atan2)))),
+        facts: PLAIN,
     },
 ];
 

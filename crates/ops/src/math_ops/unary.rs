@@ -4,9 +4,10 @@ use super::complex::{Conjugate, conj};
 use super::kernels::{mapping, mapping_by, pairing_alike};
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
+use math::fused::Unary;
 use math::lanes::{Map, Pairs};
 use op::shapes::unchanged;
-use op::{Grad, Grads, Kernel, Op, Setup, grads};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads};
 use status::Result;
 use tensor::{Complex32, Complex64};
 
@@ -20,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
                 Ok(mapping(Map::vector(<T as Ordered>::absolute)))
             })
         },
+        facts: PLAIN.unary(Unary::Abs),
     },
     Op {
         def: "Neg(x: T) -> y: T; T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}",
@@ -30,12 +32,14 @@ pub(crate) const OPS: &[Op] = &[
                 Ok(mapping(Map::vector(<T as Number>::neg)))
             })
         },
+        facts: PLAIN.unary(Unary::Neg),
     },
     Op {
         def: "Sign(x: T) -> y: T; T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(sign_rule),
         kernel: sign_kernel,
+        facts: PLAIN.unary(Unary::Sign),
     },
     Op {
         def: "Square(x: T) -> y: T; T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, \
@@ -43,6 +47,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(square_rule),
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(mapping(Map::vector(<T as Number>::square)))),
+        facts: PLAIN.unary(Unary::Square),
     },
     Op {
         def: "Reciprocal(x: T) -> y: T; T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, \
@@ -50,48 +55,56 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(reciprocal_rule),
         kernel: reciprocal_kernel,
+        facts: PLAIN.unary(Unary::Reciprocal),
     },
     Op {
         def: "Inv(x: T) -> y: T; T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(reciprocal_rule),
         kernel: reciprocal_kernel,
+        facts: PLAIN.unary(Unary::Reciprocal),
     },
     Op {
         def: "ReciprocalGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(reciprocal_grad_rule),
         kernel: reciprocal_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "InvGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(reciprocal_grad_rule),
         kernel: reciprocal_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Sqrt(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![sqrt_grad(&op.output(0), dy)])),
         kernel: |setup| analytic!(setup, sqrt: vector, vector; |z| z.sqrt()),
+        facts: PLAIN.unary(Unary::Sqrt),
     },
     Op {
         def: "SqrtGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(sqrt_grad_rule),
         kernel: sqrt_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Rsqrt(x: T) -> y: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![rsqrt_grad(&op.output(0), dy)])),
         kernel: |setup| analytic!(setup, rsqrt: vector, vector; |z| z.sqrt().inv()),
+        facts: PLAIN.unary(Unary::Rsqrt),
     },
     Op {
         def: "RsqrtGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
         shape: unchanged,
         grad: Grad::Rule(rsqrt_grad_rule),
         kernel: rsqrt_grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,11 +2,11 @@
 
 use super::conv::made_shape;
 use super::pool::{Pooling, static_shape};
-use super::rules::{copied, shape_of};
+use super::pool_rules;
 use graph::{Node, Output};
 use math::pooling::Averaged;
 use op::shapes::shape_from_input;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, binary, grads, unary};
+use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, unary};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Rule(forward_rule),
         kernel: forward_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AvgPoolGrad(orig_input_shape: int32, grad: T) -> output: T; ksize: list(int) >= 4; \
@@ -26,10 +27,9 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Rule(grad_rule),
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
-
-const ATTRS: &[&str] = &["ksize", "strides", "padding", "data_format"];
 
 /// The mean of each window; `ksize` and `strides` are those of all four axes.
 pub fn avg_pool(value: &Output, ksize: [i64; 4], strides: [i64; 4], padding: &str) -> Output {
@@ -38,12 +38,11 @@ pub fn avg_pool(value: &Output, ksize: [i64; 4], strides: [i64; 4], padding: &st
 }
 
 fn forward_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let builder = dy.scope().op("AvgPoolGrad").input(&shape_of(&op.input(0))).input(dy);
-    Ok(grads![copied(builder, op, ATTRS)?.output()])
+    pool_rules::of_average("AvgPoolGrad", op, dy)
 }
 
 fn grad_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    Ok(grads![NoGradient, copied(dy.scope().op("AvgPool").input(dy), op, ATTRS)?.output()])
+    pool_rules::of_average_grad("AvgPool", op, dy)
 }
 
 fn forward_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

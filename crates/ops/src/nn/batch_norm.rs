@@ -4,7 +4,7 @@ use super::geometry::{Attrs, Layout};
 use super::rules::{constant, copied};
 use graph::{AttrValue, Node, Output};
 use math::batch_norm::Normal;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Shape, Tensor, bf16, f16};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FusedBatchNormV2(x: T, scale: U, offset: U, mean: U, variance: U) -> y: T, batch_mean: U, \
@@ -26,6 +27,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FusedBatchNormV3(x: T, scale: U, offset: U, mean: U, variance: U) -> y: T, batch_mean: U, \
@@ -36,6 +38,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "_FusedBatchNormEx(x: T, scale: U, offset: U, mean: U, variance: U, side_input: num_side_inputs * T) -> \
@@ -46,6 +49,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -5,7 +5,7 @@ use super::geometry::{Attrs, Layout};
 use super::rules::{apply, constant};
 use graph::{AttrValue, Node, Output};
 use math::batch_norm::{GradSums, Normal, grad_input, grad_sums};
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, internal, invalid};
 use tensor::{DType, Element, PartialShape, Tensor, bf16, f16};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FusedBatchNormGradV2(y_backprop: T, x: T, scale: float, reserve_space_1: U, reserve_space_2: U) -> \
@@ -27,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FusedBatchNormGradV3(y_backprop: T, x: T, scale: float, reserve_space_1: U, reserve_space_2: U, \
@@ -36,6 +38,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
 ];
 

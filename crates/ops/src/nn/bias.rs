@@ -6,7 +6,7 @@ use math::elementwise::cost::SIMPLE;
 use math::function::Number;
 use math::reduce::{Accumulate, Reduction, Sum, reduce};
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Kernel, Op, Setup, ShapeQuery, binary, grads, unary};
+use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, grads, unary};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Shape, Tensor};
 
@@ -16,12 +16,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: add_shape,
         grad: Grad::Rule(add_rule),
         kernel: add_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BiasAddV1(value: T, bias: T) -> output: T; T: numbertype",
         shape: add_shape,
         grad: Grad::Rule(add_v1_rule),
         kernel: add_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BiasAddGrad(out_backprop: T) -> output: T; T: numbertype; \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Rule(grad_rule),
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

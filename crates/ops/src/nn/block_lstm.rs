@@ -4,7 +4,7 @@ use super::lstm::{Cell, Step, Weights};
 use super::lstm_tensors::{cell, floats, input, step, step_outputs, tensor, weights};
 use super::rules::{apply, copied};
 use graph::{Node, Output};
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BlockLSTMV2(seq_len_max: int64, x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T) -> \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BlockLSTMGrad(seq_len_max: int64, x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T, \
@@ -33,6 +35,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "BlockLSTMGradV2(seq_len_max: int64, x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T, \
@@ -42,6 +45,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -1,12 +1,12 @@
 //! Convolution over volumes and its derivatives.
 
 use super::conv::{made_shape, run_forward, run_grad_filter, run_grad_input, static_forward, static_sizes};
+use super::conv_rules::ConvRules;
 use super::geometry::Geometry;
-use super::rules::{copied, shape_of};
-use graph::{Node, OpBuilder, Output};
+use graph::{Node, Output};
 use math::gemm::Epilogue;
 use op::shapes::unchanged;
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, binary, grads, many, outputs};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Rule(forward_rule),
         kernel: forward_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Conv3DBackpropInput(input: T, filter: T, out_backprop: T) -> output: T; T: {half, float, double}; \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: backprop_input_kernel,
+        facts: PLAIN.removed_in(10, "Use Conv3DBackpropInputV2"),
     },
     Op {
         def: "Conv3DBackpropFilter(input: T, filter: T, out_backprop: T) -> output: T; T: {half, float, double}; \
@@ -32,6 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: as_second,
         grad: Grad::Unknown,
         kernel: backprop_filter_kernel,
+        facts: PLAIN.removed_in(10, "Use Conv3DBackpropFilterV2"),
     },
     Op {
         def: "Conv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop: T) -> output: T; \
@@ -41,6 +44,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: backprop_input_shape,
         grad: Grad::Rule(backprop_input_rule),
         kernel: backprop_input_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Conv3DBackpropFilterV2(input: T, filter_sizes: int32, out_backprop: T) -> output: T; \
@@ -49,10 +53,16 @@ pub(crate) const OPS: &[Op] = &[
         shape: backprop_filter_shape,
         grad: Grad::Rule(backprop_filter_rule),
         kernel: backprop_filter_kernel,
+        facts: PLAIN,
     },
 ];
 
-const ATTRS: &[&str] = &["strides", "padding", "data_format", "dilations"];
+const RULES: ConvRules = ConvRules {
+    forward: "Conv3D",
+    backprop_input: "Conv3DBackpropInputV2",
+    backprop_filter: "Conv3DBackpropFilterV2",
+    attrs: &["strides", "padding", "data_format", "dilations"],
+};
 
 /// The convolution of `[batch, depth, height, width, channels]` volumes with a
 /// `[depth, height, width, channels, filters]` filter; strides are those of all five axes.
@@ -61,38 +71,16 @@ pub fn conv3d(input: &Output, filter: &Output, strides: [i64; 5], padding: &str)
     input.scope().op("Conv3D").input(input).input(filter).attr("strides", strides).attr("padding", padding).output()
 }
 
-fn forward(op: &Node, input: &Output, filter: &Output) -> Result<Output> {
-    Ok(copied(input.scope().op("Conv3D").input(input).input(filter), op, ATTRS)?.output())
-}
-
-fn backprop_input(op: &Node, sizes: &Output, filter: &Output, grad: &Output) -> Result<Output> {
-    let builder: OpBuilder = grad.scope().op("Conv3DBackpropInputV2").input(sizes).input(filter).input(grad);
-    Ok(copied(builder, op, ATTRS)?.output())
-}
-
-fn backprop_filter(op: &Node, input: &Output, sizes: &Output, grad: &Output) -> Result<Output> {
-    let builder: OpBuilder = grad.scope().op("Conv3DBackpropFilterV2").input(input).input(sizes).input(grad);
-    Ok(copied(builder, op, ATTRS)?.output())
-}
-
 fn forward_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let [input, filter] = op.inputs()?;
-    Ok(grads![
-        backprop_input(op, &shape_of(&input), &filter, dy)?,
-        backprop_filter(op, &input, &shape_of(&filter), dy)?
-    ])
+    RULES.of_forward(op, dy)
 }
 
-/// Linear in the filter and in the gradient.
 fn backprop_input_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let [_, filter, grad] = op.inputs()?;
-    Ok(grads![NoGradient, backprop_filter(op, dy, &shape_of(&filter), &grad)?, forward(op, dy, &filter)?])
+    RULES.of_backprop_input(op, dy)
 }
 
-/// Linear in the input and in the gradient.
 fn backprop_filter_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let [input, _, grad] = op.inputs()?;
-    Ok(grads![backprop_input(op, &shape_of(&input), dy, &grad)?, NoGradient, forward(op, &input, dy)?])
+    RULES.of_backprop_filter(op, dy)
 }
 
 fn forward_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

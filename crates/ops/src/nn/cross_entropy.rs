@@ -6,7 +6,7 @@ use graph::{Node, Output};
 use math::elementwise::broadcast_to;
 use math::softmax::Logit;
 use op::shapes::broadcast_shapes;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Shape, Tensor};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: dense_shapes,
         grad: Grad::Rules(dense_rule),
         kernel: dense_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseSoftmaxCrossEntropyWithLogits(features: T, labels: Tlabels) -> loss: T, backprop: T; \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sparse_shapes,
         grad: Grad::Rules(sparse_rule),
         kernel: sparse_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Label sequences out of the class scores of connectionist temporal classification: the best path, or the best beams.
 
 use math::function::Real;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many};
 use rustc_hash::FxHashMap;
 use status::{Result, failed_precondition, invalid};
 use tensor::{Element, PartialShape, Tensor};
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Stop,
         kernel: greedy_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "CTCBeamSearchDecoder(inputs: T, sequence_length: int32) -> decoded_indices: top_paths * int64, \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Stop,
         kernel: beam_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@
 use super::rules::expand_last;
 use graph::{Node, Output};
 use math::function::Real;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape,
     grad: Grad::Rules(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 fn rule(op: &Node, dy: &[Option<Output>]) -> Result<Grads> {

@@ -1,12 +1,12 @@
 //! Convolution over images with filters of their own for every channel, and its derivatives.
 
 use super::conv::{made_shape, static_sizes, window};
+use super::conv_rules::ConvRules;
 use super::convolved::Depthwise;
 use super::geometry::{Geometry, Images, Layout};
-use super::rules::{copied, shape_of};
-use graph::{Node, OpBuilder, Output};
+use graph::{Node, Output};
 use math::conv::ConvShape;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, binary, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Rule(forward_rule),
         kernel: forward_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DepthwiseConv2dNativeBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T; \
@@ -27,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: backprop_input_shape,
         grad: Grad::Rule(backprop_input_rule),
         kernel: backprop_input_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DepthwiseConv2dNativeBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> output: T; \
@@ -36,10 +38,16 @@ pub(crate) const OPS: &[Op] = &[
         shape: backprop_filter_shape,
         grad: Grad::Rule(backprop_filter_rule),
         kernel: backprop_filter_kernel,
+        facts: PLAIN,
     },
 ];
 
-const ATTRS: &[&str] = &["strides", "padding", "explicit_paddings", "data_format", "dilations"];
+const RULES: ConvRules = ConvRules {
+    forward: "DepthwiseConv2dNative",
+    backprop_input: "DepthwiseConv2dNativeBackpropInput",
+    backprop_filter: "DepthwiseConv2dNativeBackpropFilter",
+    attrs: &["strides", "padding", "explicit_paddings", "data_format", "dilations"],
+};
 
 /// The convolution of `[batch, height, width, channels]` images with a `[height, width, channels, multiplier]` filter;
 /// channel `c` of the input gives channels `c * multiplier ..` of the result.
@@ -48,36 +56,16 @@ pub fn depthwise_conv2d(input: &Output, filter: &Output, strides: [i64; 4], padd
     builder.attr("strides", strides.to_vec()).attr("padding", padding).output()
 }
 
-fn forward(op: &Node, input: &Output, filter: &Output) -> Result<Output> {
-    Ok(copied(input.scope().op("DepthwiseConv2dNative").input(input).input(filter), op, ATTRS)?.output())
-}
-
-fn backprop_input(op: &Node, sizes: &Output, filter: &Output, grad: &Output) -> Result<Output> {
-    let builder: OpBuilder = grad.scope().op("DepthwiseConv2dNativeBackpropInput");
-    Ok(copied(builder.input(sizes).input(filter).input(grad), op, ATTRS)?.output())
-}
-
-fn backprop_filter(op: &Node, input: &Output, sizes: &Output, grad: &Output) -> Result<Output> {
-    let builder: OpBuilder = grad.scope().op("DepthwiseConv2dNativeBackpropFilter");
-    Ok(copied(builder.input(input).input(sizes).input(grad), op, ATTRS)?.output())
-}
-
 fn forward_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let [input, filter] = op.inputs()?;
-    Ok(grads![
-        backprop_input(op, &shape_of(&input), &filter, dy)?,
-        backprop_filter(op, &input, &shape_of(&filter), dy)?
-    ])
+    RULES.of_forward(op, dy)
 }
 
 fn backprop_input_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let [_, filter, grad] = op.inputs()?;
-    Ok(grads![NoGradient, backprop_filter(op, dy, &shape_of(&filter), &grad)?, forward(op, dy, &filter)?])
+    RULES.of_backprop_input(op, dy)
 }
 
 fn backprop_filter_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let [input, _, grad] = op.inputs()?;
-    Ok(grads![backprop_input(op, &shape_of(&input), dy, &grad)?, NoGradient, forward(op, &input, dy)?])
+    RULES.of_backprop_filter(op, dy)
 }
 
 fn forward_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

@@ -7,7 +7,7 @@ use math::conv::Axis;
 use math::function::Ordered;
 use math::pooling::Pooled;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Setup, ShapeQuery, binary, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, grads, many, outputs};
 use status::{Result, invalid, unimplemented_op};
 use tensor::{Element, PartialShape, Shape, Tensor};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Dilation2DBackpropInput(input: T, filter: T, out_backprop: T) -> in_backprop: T; T: realnumbertype; \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: backprop_input_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Dilation2DBackpropFilter(input: T, filter: T, out_backprop: T) -> filter_backprop: T; \
@@ -32,6 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: as_filter,
         grad: Grad::Unknown,
         kernel: backprop_filter_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,8 +4,9 @@ use super::loops::{Place, map, zip};
 use graph::{Node, Output};
 use math::elementwise::cost::{FUNCTION, SIMPLE};
 use math::function::{Number, Real};
+use math::fused::Unary;
 use op::shapes::{merged, unchanged};
-use op::{Grad, Grads, Kernel, Op, Setup, binary, grads, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, binary, grads, unary};
 use status::Result;
 use tensor::Element;
 
@@ -15,24 +16,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(elu_rule),
         kernel: elu_kernel,
+        facts: PLAIN.unary(Unary::Elu),
     },
     Op {
         def: "EluGrad(gradients: T, outputs: T) -> backprops: T; T: {half, bfloat16, float, double}",
         shape: merged,
         grad: Grad::Rule(elu_grad_rule),
         kernel: elu_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Selu(features: T) -> activations: T; T: {half, bfloat16, float, double}",
         shape: unchanged,
         grad: Grad::Rule(selu_rule),
         kernel: selu_kernel,
+        facts: PLAIN.unary(Unary::Selu),
     },
     Op {
         def: "SeluGrad(gradients: T, outputs: T) -> backprops: T; T: {half, bfloat16, float, double}",
         shape: merged,
         grad: Grad::Rule(selu_grad_rule),
         kernel: selu_grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -3,7 +3,7 @@
 use super::rules::copied;
 use graph::{Node, Output};
 use math::philox::{Philox, shuffle};
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid, unimplemented_op};
 use std::hash::{BuildHasher, RandomState};
 use std::ops::RangeInclusive;
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(max_rule),
         kernel: max_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FractionalMaxPoolGrad(orig_input: T, orig_output: T, out_backprop: T, row_pooling_sequence: int64, \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: as_images,
         grad: Grad::Unknown,
         kernel: max_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FractionalAvgPool(value: T) -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64; \
@@ -32,6 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rules(avg_rule),
         kernel: avg_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "FractionalAvgPoolGrad(orig_input_tensor_shape: int64, out_backprop: T, row_pooling_sequence: int64, \
@@ -39,6 +42,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_sizes,
         grad: Grad::Unknown,
         kernel: avg_grad_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -258,7 +262,7 @@ fn window(edges: &[i64], i: usize, overlapping: bool, size: usize) -> Result<Ran
     }
 }
 
-/// A sequence of edges for so many windows.
+/// The sequence of edges for the given number of windows.
 fn edges(tensor: &Tensor, name: &str, windows: usize) -> Result<Vec<i64>> {
     if tensor.shape().rank() != 1 {
         return Err(invalid!("{name}_pooling_sequence must be a vector, received shape {}", tensor.shape()));

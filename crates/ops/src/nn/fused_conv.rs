@@ -7,7 +7,7 @@ use super::loops::map;
 use math::elementwise::cost::FUNCTION;
 use math::function::Real;
 use math::gemm::Epilogue;
-use op::{Ctx, Grad, Kernel, Op, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid, unimplemented_op};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -22,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape,
     grad: Grad::Unknown,
     kernel,
+    facts: PLAIN,
 }];
 
 fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

@@ -7,7 +7,7 @@ use op::{Ctx, Setup, ShapeQuery};
 use status::{Result, internal, invalid, unimplemented_op};
 use tensor::{Element, Shape, Tensor};
 
-/// Whoever has attributes: a node that is made ready, or one whose shape is asked for.
+/// A source of attributes: a node whose kernel is built, or one whose shape is inferred.
 pub(crate) trait Attrs {
     /// The value of an attribute, or its default.
     fn value(&self, name: &str) -> Result<&AttrValue>;

@@ -6,7 +6,7 @@ use math::elementwise::cost::SIMPLE;
 use math::function::Real;
 use math::reduce::{Accumulate, Reduction, Sum, reduce};
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN.removed_in(9, "Use tf.nn.batch_normalization()"),
     },
     Op {
         def: "BatchNormWithGlobalNormalizationGrad(t: T, m: T, v: T, gamma: T, backprop: T) -> dx: T, dm: T, dv: T, \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shapes,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN.removed_in(9, "Use tf.nn.batch_normalization()"),
     },
 ];
 

@@ -4,7 +4,7 @@ use super::lstm_tensors::input;
 use math::Pool;
 use math::function::Real;
 use math::gemm::{Epilogue, Matrix, matmul, matmul_with};
-use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "GRUBlockCellGrad(x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T, r: T, u: T, c: T, d_h: T) -> \
@@ -21,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -7,7 +7,7 @@ use crate::math_ops::cast::converter;
 use graph::{Node, Output};
 use math::function::Real;
 use math::isotonic::isotonic;
-use op::{Ctx, Grad, Gradient, Grads, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Gradient, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Tensor};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: both_unchanged,
     grad: Grad::Rules(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// The numbers nearest to `input`, in squares, that never rise along the last axis, and for each the number of the run

@@ -5,7 +5,7 @@ use math::elementwise::cost::SIMPLE;
 use math::function::{Number, Real};
 use math::reduce::{Accumulate, Fold, Reduction, reduce};
 use op::shapes::scalar;
-use op::{Ctx, Grad, Grads, Kernel, Op, Setup, grads, unary};
+use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, grads, unary};
 use status::Result;
 use tensor::{Element, Shape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: scalar,
     grad: Grad::Rule(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// `sum(t²) / 2`.

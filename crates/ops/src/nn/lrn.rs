@@ -4,7 +4,7 @@ use super::rules::copied;
 use graph::{Node, Output};
 use math::lrn::Response;
 use op::shapes::{merged, unchanged};
-use op::{Grad, Grads, Kernel, Op, Setup, grads, many, outputs, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads, many, outputs, unary};
 use status::{Result, invalid};
 use tensor::{Tensor, bf16, f16};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "LRNGrad(input_grads: T, input_image: T, output_image: T) -> output: T; depth_radius: int = 5; \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: merged,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

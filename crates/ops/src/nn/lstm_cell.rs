@@ -1,7 +1,7 @@
 //! One step of a long short-term memory cell as one op, and its derivative.
 
 use super::lstm_tensors::{cell, floats, input, step, step_outputs, tensor, weights};
-use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "LSTMBlockCellGrad(x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T, i: T, cs: T, f: T, \
@@ -21,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,11 +2,12 @@
 
 use super::geometry::{Layout, Padding};
 use super::pool::{Pooling, static_shape, static_shape_v2};
+use super::pool_rules;
 use super::rules::copied;
 use graph::{Node, Output};
 use math::pooling::Pooled;
 use op::shapes::integers;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, grads, many, outputs, unary};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, ShapeQuery, grads, many, outputs, unary};
 use status::{Result, invalid, unimplemented_op};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -19,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape,
         grad: Grad::Rule(rule),
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MaxPoolV2(input: T, ksize: int32, strides: int32) -> output: T; \
@@ -27,6 +29,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: static_shape_v2,
         grad: Grad::Rule(rule_v2),
         kernel: kernel_v2,
+        facts: PLAIN,
     },
 ];
 
@@ -37,9 +40,7 @@ pub fn max_pool(input: &Output, ksize: [i64; 4], strides: [i64; 4], padding: &st
 }
 
 fn rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let builder = dy.scope().op("MaxPoolGrad").input(&op.input(0)).input(&op.output(0)).input(dy);
-    let attrs = ["ksize", "strides", "padding", "explicit_paddings", "data_format"];
-    Ok(grads![copied(builder, op, &attrs)?.output()])
+    pool_rules::of_max("MaxPoolGrad", op, dy, &["explicit_paddings"])
 }
 
 fn rule_v2(op: &Node, dy: &Output) -> Result<Grads> {
@@ -81,7 +82,7 @@ pub(super) fn run<T: Element + Pooled>(ctx: &Ctx<'_>, pooling: &Pooling, input: 
     })
 }
 
-/// The largest of so many neighbouring channels.
+/// The maximum of each group of neighbouring channels.
 fn run_depth<T: Element + Pooled>(ctx: &Ctx<'_>, pooling: &Pooling, input: Tensor) -> Result<Tensor> {
     let layout = pooling.geometry.layout;
     let mut images = layout.images(input.shape());

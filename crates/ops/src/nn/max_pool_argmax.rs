@@ -5,7 +5,7 @@ use super::rules::copied;
 use graph::{Node, Output};
 use math::pooling::Pooled;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Tensor};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Rules(forward_rule),
         kernel: forward_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MaxPoolGradWithArgmax(input: T, grad: T, argmax: Targmax) -> output: T; ksize: list(int) >= 4; \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(grad_rule),
         kernel: grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MaxPoolGradGradWithArgmax(input: T, grad: T, argmax: Targmax) -> output: T; ksize: list(int) >= 4; \
@@ -33,6 +35,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Unknown,
         kernel: grad_grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,11 +2,12 @@
 
 use super::geometry::{Layout, Padding};
 use super::pool::{Pooling, check_shape};
+use super::pool_rules;
 use super::rules::copied;
 use graph::{Node, Output};
 use math::pooling::Pooled;
 use op::shapes::{integers, unchanged};
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::Result;
 use tensor::{Element, PartialShape, Tensor};
 
@@ -19,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(grad_rule),
         kernel: grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MaxPoolGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32) -> output: T; \
@@ -27,6 +29,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(grad_v2_rule),
         kernel: grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> output: T; ksize: list(int) >= 4; \
@@ -35,6 +38,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: as_output,
         grad: Grad::Rule(grad_grad_rule),
         kernel: grad_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MaxPoolGradGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32) -> output: T; \
@@ -42,20 +46,16 @@ pub(crate) const OPS: &[Op] = &[
         shape: as_output,
         grad: Grad::Rule(grad_grad_v2_rule),
         kernel: grad_grad_kernel,
+        facts: PLAIN,
     },
 ];
 
-const ATTRS: &[&str] = &["ksize", "strides", "padding", "data_format"];
-
-/// Linear in the gradient; almost everywhere constant in the others.
 fn grad_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let builder = dy.scope().op("MaxPoolGradGrad").input(&op.input(0)).input(&op.input(1)).input(dy);
-    Ok(grads![NoGradient, NoGradient, copied(builder, op, ATTRS)?.output()])
+    pool_rules::of_max_grad("MaxPoolGradGrad", op, dy)
 }
 
 fn grad_grad_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let builder = dy.scope().op("MaxPoolGrad").input(&op.input(0)).input(&op.input(1)).input(dy);
-    Ok(grads![NoGradient, NoGradient, copied(builder, op, ATTRS)?.output()])
+    pool_rules::of_max_grad("MaxPoolGrad", op, dy)
 }
 
 fn grad_v2_rule(op: &Node, dy: &Output) -> Result<Grads> {

@@ -1,13 +1,12 @@
 //! Max and average pooling over volumes, and their derivatives.
 
 use super::pool::{Pooling, static_shape};
-use super::rules::{copied, shape_of};
-use super::{avg_pool, max_pool, max_pool_grad};
+use super::{avg_pool, max_pool, max_pool_grad, pool_rules};
 use graph::{Node, Output};
 use math::function::Real;
 use math::pooling::Pooled;
 use op::shapes::{shape_from_input, unchanged};
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, ShapeQuery, binary, grads, many, outputs, unary};
+use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, many, outputs, unary};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -19,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Rule(max_rule),
         kernel: max_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MaxPool3DGrad(orig_input: TInput, orig_output: TInput, grad: T) -> output: T; ksize: list(int) >= 5; \
@@ -28,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(max_grad_rule),
         kernel: max_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MaxPool3DGradGrad(orig_input: T, orig_output: T, grad: T) -> output: T; ksize: list(int) >= 5; \
@@ -36,6 +37,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: as_output,
         grad: Grad::Rule(max_grad_grad_rule),
         kernel: max_grad_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AvgPool3D(input: T) -> output: T; ksize: list(int) >= 5; strides: list(int) >= 5; \
@@ -44,6 +46,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Rule(avg_rule),
         kernel: avg_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AvgPool3DGrad(orig_input_shape: int32, grad: T) -> output: T; ksize: list(int) >= 5; \
@@ -52,10 +55,9 @@ pub(crate) const OPS: &[Op] = &[
         shape: avg_grad_shape,
         grad: Grad::Rule(avg_grad_rule),
         kernel: avg_grad_kernel,
+        facts: PLAIN,
     },
 ];
-
-const ATTRS: &[&str] = &["ksize", "strides", "padding", "data_format"];
 
 /// The largest number of each window of a volume; `ksize` and `strides` are those of all five axes.
 pub fn max_pool3d(input: &Output, ksize: [i64; 5], strides: [i64; 5], padding: &str) -> Output {
@@ -70,27 +72,23 @@ pub fn avg_pool3d(input: &Output, ksize: [i64; 5], strides: [i64; 5], padding: &
 }
 
 fn max_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let builder = dy.scope().op("MaxPool3DGrad").input(&op.input(0)).input(&op.output(0)).input(dy);
-    Ok(grads![copied(builder, op, ATTRS)?.output()])
+    pool_rules::of_max("MaxPool3DGrad", op, dy, &[])
 }
 
 fn max_grad_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let builder = dy.scope().op("MaxPool3DGradGrad").input(&op.input(0)).input(&op.input(1)).input(dy);
-    Ok(grads![NoGradient, NoGradient, copied(builder, op, ATTRS)?.output()])
+    pool_rules::of_max_grad("MaxPool3DGradGrad", op, dy)
 }
 
 fn max_grad_grad_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let builder = dy.scope().op("MaxPool3DGrad").input(&op.input(0)).input(&op.input(1)).input(dy);
-    Ok(grads![NoGradient, NoGradient, copied(builder, op, ATTRS)?.output()])
+    pool_rules::of_max_grad("MaxPool3DGrad", op, dy)
 }
 
 fn avg_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let builder = dy.scope().op("AvgPool3DGrad").input(&shape_of(&op.input(0))).input(dy);
-    Ok(grads![copied(builder, op, ATTRS)?.output()])
+    pool_rules::of_average("AvgPool3DGrad", op, dy)
 }
 
 fn avg_grad_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    Ok(grads![NoGradient, copied(dy.scope().op("AvgPool3D").input(dy), op, ATTRS)?.output()])
+    pool_rules::of_average_grad("AvgPool3D", op, dy)
 }
 
 fn forward_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

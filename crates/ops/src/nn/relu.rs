@@ -4,8 +4,9 @@ use super::loops::{Place, map, zip};
 use graph::{AttrValue, Node, Output};
 use math::elementwise::cost::SIMPLE;
 use math::function::{Number, Ordered, Real};
+use math::fused::Unary;
 use op::shapes::{merged, unchanged};
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads, unary};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads, unary};
 use status::Result;
 use tensor::Element;
 
@@ -16,24 +17,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(relu_rule),
         kernel: relu_kernel,
+        facts: PLAIN.unary(Unary::Relu),
     },
     Op {
         def: "ReluGrad(gradients: T, features: T) -> backprops: T; T: realnumbertype",
         shape: merged,
         grad: Grad::Rule(relu_grad_rule),
         kernel: relu_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Relu6(features: T) -> activations: T; T: realnumbertype",
         shape: unchanged,
         grad: Grad::Rule(relu6_rule),
         kernel: relu6_kernel,
+        facts: PLAIN.unary(Unary::Relu6),
     },
     Op {
         def: "Relu6Grad(gradients: T, features: T) -> backprops: T; T: realnumbertype",
         shape: merged,
         grad: Grad::Rule(relu6_grad_rule),
         kernel: relu6_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "LeakyRelu(features: T) -> activations: T; alpha: float = 0.2; \
@@ -41,6 +46,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(leaky_relu_rule),
         kernel: leaky_relu_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "LeakyReluGrad(gradients: T, features: T) -> backprops: T; alpha: float = 0.2; \
@@ -48,6 +54,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: merged,
         grad: Grad::Rule(leaky_relu_grad_rule),
         kernel: leaky_relu_grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use super::rules::{apply, sum_last};
 use graph::{Node, Output};
 use math::softmax::Logit;
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Grads, Kernel, Op, Setup, ShapeQuery, grads, unary};
+use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, grads, unary};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -14,12 +14,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: of_vectors,
         grad: Grad::Rule(softmax_rule),
         kernel: softmax_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "LogSoftmax(logits: T) -> logsoftmax: T; T: {half, bfloat16, float, double}",
         shape: of_vectors,
         grad: Grad::Rule(log_softmax_rule),
         kernel: log_softmax_kernel,
+        facts: PLAIN,
     },
 ];
 

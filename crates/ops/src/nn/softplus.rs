@@ -4,8 +4,9 @@ use super::loops::{Place, map, zip};
 use graph::{Node, Output};
 use math::elementwise::cost::FUNCTION;
 use math::function::{Number, Ordered, Real};
+use math::fused::Unary;
 use op::shapes::{merged, unchanged};
-use op::{Grad, Grads, Kernel, Op, Setup, binary, grads, unary};
+use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, binary, grads, unary};
 use status::Result;
 use tensor::Element;
 
@@ -15,24 +16,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(softplus_rule),
         kernel: softplus_kernel,
+        facts: PLAIN.unary(Unary::Softplus),
     },
     Op {
         def: "SoftplusGrad(gradients: T, features: T) -> backprops: T; T: {half, bfloat16, float, double}",
         shape: merged,
         grad: Grad::Rule(softplus_grad_rule),
         kernel: softplus_grad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "Softsign(features: T) -> activations: T; T: {half, bfloat16, float, double}",
         shape: unchanged,
         grad: Grad::Rule(softsign_rule),
         kernel: softsign_kernel,
+        facts: PLAIN.unary(Unary::Softsign),
     },
     Op {
         def: "SoftsignGrad(gradients: T, features: T) -> backprops: T; T: {half, bfloat16, float, double}",
         shape: merged,
         grad: Grad::Unknown,
         kernel: softsign_grad_kernel,
+        facts: PLAIN,
     },
 ];
 

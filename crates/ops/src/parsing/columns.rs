@@ -45,7 +45,7 @@ pub(super) enum Place<'a> {
 
 /// Reads all examples of a batch; columns of dense features come first, then sparse ones, then ragged ones.
 pub(super) fn read_batch(pool: &Pool, spec: &Spec, messages: &[Bytes], names: &[Bytes]) -> Result<Vec<Column>> {
-    /// So many bytes are worth another thread.
+    /// The number of bytes for which another thread pays off.
     const WORTHWHILE: usize = 16 << 10;
     let keys = spec.keys();
     let bytes: usize = messages.iter().map(Bytes::len).sum();

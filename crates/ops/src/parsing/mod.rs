@@ -2,10 +2,10 @@
 
 use op::Op;
 
-/// Rows of ops whose gradient nobody has defined: signature, shape function, kernel.
+/// Rows of ops without a gradient: signature, shape function, kernel.
 macro_rules! parsers {
     ($($def:literal, $shape:expr, $kernel:expr;)*) => {
-        &[$(op::Op { def: $def, shape: $shape, grad: op::Grad::Unknown, kernel: $kernel }),*]
+        &[$(op::Op { def: $def, shape: $shape, grad: op::Grad::Unknown, kernel: $kernel, facts: op::PLAIN }),*]
     };
 }
 

@@ -7,7 +7,7 @@ use graph::{Output, ShapeQuery};
 use math::elementwise::Broadcast;
 use math::philox::{Philox, RESERVED_BLOCKS};
 use op::shapes::shape_from_input;
-use op::{Ctx, Grad, Home, Kernel, Op, Setup, Variable, handle_of, many, outputs};
+use op::{Ctx, Grad, Home, Kernel, Op, PLAIN, Setup, Variable, handle_of, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -19,6 +19,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: super::draw::from_shape,
         grad: Grad::Stop,
         kernel: stateless_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatefulRandomBinomial(resource: resource, algorithm: int64, shape: S, counts: T, probs: T) -> \
@@ -27,6 +28,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: third_shape,
         grad: Grad::Stop,
         kernel: stateful_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -132,7 +134,7 @@ pub(crate) fn places(part: &Shape, whole: &Shape) -> impl Iterator<Item = usize>
     })
 }
 
-/// So many trials, each of which succeeds with some probability.
+/// A number of trials and their probability of success.
 struct Trials {
     count: f64,
     prob: f64,

@@ -7,7 +7,7 @@ use crate::array::nodes;
 use crate::math_ops::broadcast_grad::sum_to_shape_of;
 use graph::{Node, Output};
 use math::philox::{Draw, Philox};
-use op::{Grad, Grads, Kernel, NoGradient, Op, Setup, grads, many, outputs};
+use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, grads, many, outputs};
 use status::{Result, internal, invalid};
 use std::f64::consts::FRAC_1_SQRT_2;
 use tensor::{DType, Shape, Tensor};
@@ -20,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: super::draw::from_shape,
         grad: Grad::Stop,
         kernel: stateful_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessParameterizedTruncatedNormal(shape: S, seed: Tseed, means: dtype, stddevs: dtype, minvals: \
@@ -28,6 +29,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: super::draw::from_shape,
         grad: Grad::Rule(stateless_rule),
         kernel: stateless_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use super::stream::Stream;
 use super::unigram::{Fixed, Learned};
 use super::words::Words;
 use graph::{Output, ShapeQuery};
-use op::{Grad, Kernel, Op, Setup, many, outputs};
+use op::{Grad, Kernel, Op, PLAIN, Setup, many, outputs};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use status::{Result, internal, invalid};
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sampled_shapes,
         grad: Grad::Stop,
         kernel: |setup| kernel(setup, Sampler::uniform),
+        facts: PLAIN,
     },
     Op {
         def: "LogUniformCandidateSampler(true_classes: int64) -> sampled_candidates: int64, true_expected_count: \
@@ -26,6 +27,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sampled_shapes,
         grad: Grad::Stop,
         kernel: |setup| kernel(setup, Sampler::log_uniform),
+        facts: PLAIN,
     },
     Op {
         def: "LearnedUnigramCandidateSampler(true_classes: int64) -> sampled_candidates: int64, \
@@ -34,6 +36,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sampled_shapes,
         grad: Grad::Stop,
         kernel: |setup| kernel(setup, Sampler::learned),
+        facts: PLAIN,
     },
     Op {
         def: "ThreadUnsafeUnigramCandidateSampler(true_classes: int64) -> sampled_candidates: int64, \
@@ -42,6 +45,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sampled_shapes,
         grad: Grad::Stop,
         kernel: |setup| kernel(setup, Sampler::learned),
+        facts: PLAIN,
     },
     Op {
         def: "FixedUnigramCandidateSampler(true_classes: int64) -> sampled_candidates: int64, true_expected_count: \
@@ -52,6 +56,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sampled_shapes,
         grad: Grad::Stop,
         kernel: |setup| kernel(setup, Sampler::fixed),
+        facts: PLAIN,
     },
     Op {
         def: "AllCandidateSampler(true_classes: int64) -> sampled_candidates: int64, true_expected_count: float, \
@@ -60,6 +65,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sampled_shapes,
         grad: Grad::Stop,
         kernel: |setup| kernel(setup, Sampler::all),
+        facts: PLAIN,
     },
     Op {
         def: "ComputeAccidentalHits(true_classes: int64, sampled_candidates: int64) -> indices: int32, ids: int64, \
@@ -67,6 +73,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: hits_shapes,
         grad: Grad::Stop,
         kernel: hits_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use super::stream::{Stream, shape_of};
 use graph::{Output, Scope, ShapeQuery};
 use math::philox::{self, Draw, DrawInteger, Philox};
 use op::shapes::shape_from_input;
-use op::{Ctx, Grad, Kernel, Op, Setup, many, outputs, unary};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, many, outputs, unary};
 use status::{Result, invalid};
 use std::fmt::Display;
 use tensor::{DType, Element, PartialShape, Shape, Tensor};
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Uniform),
+        facts: PLAIN,
     },
     Op {
         def: "RandomStandardNormal(shape: T) -> output: dtype; seed: int = 0; seed2: int = 0; dtype: {half, \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Normal),
+        facts: PLAIN,
     },
     Op {
         def: "TruncatedNormal(shape: T) -> output: dtype; seed: int = 0; seed2: int = 0; dtype: {half, bfloat16, \
@@ -30,6 +32,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Truncated),
+        facts: PLAIN,
     },
     Op {
         def: "RandomUniformInt(shape: T, minval: Tout, maxval: Tout) -> output: Tout; seed: int = 0; seed2: int = \
@@ -37,6 +40,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: integer_kernel,
+        facts: PLAIN,
     },
 ];
 

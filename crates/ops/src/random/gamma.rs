@@ -4,7 +4,7 @@ use super::sampler::{Sampled, appended, appended_shape, doubles, draw, ending_wi
 use super::stream::{Source, Stream, from_key, from_seed};
 use graph::Output;
 use math::philox::Philox;
-use op::{Ctx, Grad, Kernel, Op, Setup, binary, many, outputs};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, binary, many, outputs};
 use status::{Result, invalid};
 use tensor::{Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: appended_shape,
         grad: Grad::Rule(super::gamma_grad::rule),
         kernel: gamma_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomGammaV2(shape: T, seed: Tseed, alpha: dtype) -> output: dtype; dtype: {half, float, \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: super::draw::from_shape,
         grad: Grad::Rule(super::gamma_grad::stateless_rule),
         kernel: stateless_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomGammaV3(shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype) -> \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: super::draw::from_shape,
         grad: Grad::Rule(super::gamma_grad::keyed_rule),
         kernel: keyed_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -7,7 +7,7 @@ use math::elementwise::Broadcast;
 use math::function::Real;
 use math::parallel::split_mut;
 use op::shapes::broadcast;
-use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Setup, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::{Result, invalid};
 use tensor::{DType, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: broadcast,
     grad: Grad::Unknown,
     kernel,
+    facts: PLAIN,
 }];
 
 /// The derivative of samples by the parameter they were drawn with: the sample stays where it is in the distribution.

@@ -6,7 +6,7 @@ use super::stream::{AUTO, PHILOX, entropy, shape_of};
 use graph::{Output, ShapeQuery};
 use math::philox::{Philox, RESERVED_BLOCKS};
 use op::shapes::{none, shape_from_input};
-use op::{Ctx, Grad, Home, Inputs, Kernel, Op, Setup, Variable, handle_of, many, outputs, unary};
+use op::{Ctx, Grad, Home, Inputs, Kernel, Op, PLAIN, Setup, Variable, handle_of, many, outputs, unary};
 use status::{Result, invalid, unimplemented_op};
 use std::sync::Arc;
 use tensor::{DType, Element, PartialShape, Tensor};
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: last_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Uniform),
+        facts: PLAIN,
     },
     Op {
         def: "StatefulStandardNormalV2(resource: resource, algorithm: int64, shape: shape_dtype) -> output: dtype; \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: last_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Normal),
+        facts: PLAIN,
     },
     Op {
         def: "StatefulTruncatedNormal(resource: resource, algorithm: int64, shape: shape_dtype) -> output: dtype; \
@@ -32,6 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: last_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Truncated),
+        facts: PLAIN,
     },
     Op {
         def: "StatefulUniformFullInt(resource: resource, algorithm: int64, shape: shape_dtype) -> output: dtype; \
@@ -39,6 +42,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: last_shape,
         grad: Grad::Stop,
         kernel: whole_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatefulUniformInt(resource: resource, algorithm: int64, shape: shape_dtype, minval: dtype, maxval: \
@@ -46,6 +50,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: last_shape,
         grad: Grad::Stop,
         kernel: integer_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatefulStandardNormal(resource: resource, shape: shape_dtype) -> output: dtype; dtype: type = float; \
@@ -53,18 +58,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: second_shape,
         grad: Grad::Stop,
         kernel: tagged_kernel,
+        facts: PLAIN.removed_in(29, "Use StatefulStandardNormalV2 instead"),
     },
     Op {
         def: "RngSkip(resource: resource, algorithm: int64, delta: int64); stateful",
         shape: none,
         grad: Grad::Stop,
         kernel: skip_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "RngReadAndSkip(resource: resource, alg: int32, delta: uint64) -> value: int64; stateful",
         shape: state_shape,
         grad: Grad::Stop,
         kernel: read_and_skip_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "NonDeterministicInts(shape: shape_dtype) -> output: dtype; dtype: type = int64; shape_dtype: type = \
@@ -72,6 +80,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: first_shape,
         grad: Grad::Stop,
         kernel: entropy_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -140,7 +149,7 @@ fn stream_of(state: &[i64]) -> Philox {
     Philox::new(state[2] as u64, u128::from(state[0] as u64) | u128::from(state[1] as u64) << 64)
 }
 
-/// Sets the counter so many results ahead.
+/// Advances the counter by this many results.
 fn skip(state: &mut [i64], outputs: u64) {
     skip_blocks(state, outputs.wrapping_mul(RESERVED_BLOCKS));
 }
@@ -150,12 +159,12 @@ fn skip_blocks(state: &mut [i64], blocks: u64) {
     (state[0], state[1]) = (counter as u64 as i64, (counter >> 64) as u64 as i64);
 }
 
-/// The part of the stream for a result of so many numbers.
+/// The part of the stream for a result of this many numbers.
 fn take(variable: &Variable, outputs: usize) -> Result<Philox> {
     take_blocks(variable, (outputs as u64).wrapping_mul(RESERVED_BLOCKS))
 }
 
-/// The part of the stream of so many blocks.
+/// The part of the stream of this many blocks.
 pub(crate) fn take_blocks(variable: &Variable, blocks: u64) -> Result<Philox> {
     variable.update(|value| {
         let state = state(value, 0)?;

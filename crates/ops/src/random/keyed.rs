@@ -6,7 +6,7 @@ use super::stream::{PHILOX, from_key, from_seed, shape_of};
 use graph::{Output, Scope, ShapeQuery};
 use math::philox::Philox;
 use op::shapes::scalar;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, many, outputs, source};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, many, outputs, source};
 use status::Result;
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Uniform),
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomNormalV2(shape: Tshape, key: uint64, counter: uint64, alg: int32) -> output: dtype; \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Normal),
+        facts: PLAIN,
     },
     Op {
         def: "StatelessTruncatedNormalV2(shape: Tshape, key: uint64, counter: uint64, alg: int32) -> output: dtype; \
@@ -31,6 +33,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Truncated),
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomUniformIntV2(shape: Tshape, key: uint64, counter: uint64, alg: int32, minval: dtype, \
@@ -39,6 +42,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: integer_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomUniformFullIntV2(shape: Tshape, key: uint64, counter: uint64, alg: int32) -> output: \
@@ -46,6 +50,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: whole_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomGetKeyCounter(seed: Tseed) -> key: uint64, counter: uint64; Tseed: {int32, int64} = \
@@ -53,6 +58,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: key_shapes,
         grad: Grad::Stop,
         kernel: key_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomGetKeyCounterAlg(seed: Tseed) -> key: uint64, counter: uint64, alg: int32; Tseed: \
@@ -60,12 +66,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: key_shapes,
         grad: Grad::Stop,
         kernel: key_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomGetAlg() -> alg: int32; stateful",
         shape: scalar,
         grad: Grad::Stop,
         kernel: algorithm_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -5,7 +5,7 @@ use super::stream::{Stream, from_seed};
 use graph::{Output, ShapeQuery};
 use math::parallel::split_rows_mut;
 use math::philox::{Draw, Philox};
-use op::{Ctx, Grad, Kernel, Op, Setup, binary, many, outputs};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, binary, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: samples_shape,
         grad: Grad::Stop,
         kernel: multinomial_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessMultinomial(logits: T, num_samples: int32, seed: Tseed) -> output: output_dtype; T: \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: samples_shape,
         grad: Grad::Stop,
         kernel: stateless_kernel,
+        facts: PLAIN,
     },
 ];
 

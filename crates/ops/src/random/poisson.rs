@@ -5,7 +5,7 @@ use super::stream::{Source, Stream, from_seed};
 use graph::Output;
 use math::function::Real;
 use math::philox::Philox;
-use op::{Ctx, Grad, Kernel, Op, Setup, binary, many, outputs};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, binary, many, outputs};
 use status::Result;
 use tensor::{DType, Shape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: appended_shape,
         grad: Grad::Stop,
         kernel: poisson_kernel,
+        facts: PLAIN.removed_in(25, "Replaced by RandomPoissonV2"),
     },
     Op {
         def: "RandomPoissonV2(shape: S, rate: R) -> output: dtype; seed: int = 0; seed2: int = 0; S: {int32, \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: appended_shape,
         grad: Grad::Stop,
         kernel: poisson_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomPoisson(shape: T, seed: Tseed, lam: Rtype) -> output: dtype; Rtype: {half, float, \
@@ -32,6 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: super::draw::from_shape,
         grad: Grad::Stop,
         kernel: stateless_kernel,
+        facts: PLAIN,
     },
 ];
 

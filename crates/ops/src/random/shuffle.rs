@@ -5,7 +5,7 @@ use super::stream::{Stream, from_key};
 use graph::Output;
 use math::philox::{self, Philox};
 use op::shapes::unchanged;
-use op::{Ctx, Grad, Kernel, Op, Setup, many, outputs, unary};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, many, outputs, unary};
 use status::Result;
 use tensor::{DType, Tensor};
 
@@ -15,12 +15,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: shuffle_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessShuffle(value: T, key: uint64, counter: uint64, alg: int32) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: stateless_kernel,
+        facts: PLAIN,
     },
 ];
 

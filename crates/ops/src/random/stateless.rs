@@ -4,7 +4,7 @@ use super::draw::{Law, bounds, fill_of, from_shape, integers_within};
 use super::stream::{from_seed, shape_of};
 use graph::Output;
 use math::philox::{self, DrawInteger, Philox};
-use op::{Ctx, Grad, Kernel, Op, Setup, binary, many, outputs};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, binary, many, outputs};
 use status::Result;
 use tensor::{DType, Element, Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Uniform),
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomNormal(shape: T, seed: Tseed) -> output: dtype; dtype: {half, bfloat16, float, double} \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Normal),
+        facts: PLAIN,
     },
     Op {
         def: "StatelessTruncatedNormal(shape: T, seed: Tseed) -> output: dtype; dtype: {half, bfloat16, float, \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: |setup| float_kernel(setup, Law::Truncated),
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomUniformInt(shape: T, seed: Tseed, minval: dtype, maxval: dtype) -> output: dtype; \
@@ -36,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: integer_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StatelessRandomUniformFullInt(shape: T, seed: Tseed) -> output: dtype; dtype: {int32, int64, uint32, \
@@ -43,6 +47,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: from_shape,
         grad: Grad::Stop,
         kernel: whole_kernel,
+        facts: PLAIN,
     },
 ];
 

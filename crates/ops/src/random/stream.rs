@@ -12,7 +12,7 @@ use tensor::{DType, Shape, Tensor};
 pub(crate) struct Stream(Mutex<Philox>);
 
 impl Stream {
-    /// The stream of attributes `seed` and `seed2`; nobody knows which if both are zero.
+    /// The stream of attributes `seed` and `seed2`; a random one if both are zero, as in TensorFlow.
     pub fn of(setup: &Setup<'_>) -> Result<Stream> {
         let (seed, seed2) = match (setup.int("seed")?, setup.int("seed2")?) {
             (0, 0) => (entropy(), entropy()),
@@ -21,7 +21,7 @@ impl Stream {
         Ok(Stream(Mutex::new(Philox::from_seeds(seed, seed2))))
     }
 
-    /// The part for so many blocks.
+    /// Reserves the next `blocks` blocks of the stream.
     pub fn take_blocks(&self, blocks: u64) -> Philox {
         let mut stream = self.0.lock();
         let part = *stream;
@@ -29,13 +29,13 @@ impl Stream {
         part
     }
 
-    /// The part for a result of so many numbers.
+    /// Reserves the part of the stream for a result of this many numbers.
     pub fn take(&self, outputs: usize) -> Philox {
         self.take_blocks((outputs as u64).wrapping_mul(RESERVED_BLOCKS))
     }
 }
 
-/// A number nobody can foresee.
+/// An unpredictable number.
 pub(crate) fn entropy() -> u64 {
     RandomState::new().hash_one(0u64)
 }

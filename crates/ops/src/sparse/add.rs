@@ -5,7 +5,7 @@ use super::union::{check_same_shape, indices_of, union};
 use crate::array::units::Unit;
 use graph::{Node, Output};
 use math::function::Number;
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, DType, Element, PartialShape, Tensor};
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: add_shape,
         grad: Grad::Rules(add_rule),
         kernel: add_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseAddGrad(backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64) -> a_val_grad: T, \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Stop,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -3,7 +3,7 @@
 use super::coo::{index_tensor, sorted_order};
 use crate::array::units::Unit;
 use graph::Output;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, internal, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: concat_shape,
     grad: Grad::Stop,
     kernel,
+    facts: PLAIN,
 }];
 
 /// Sparse tensors one behind the other along `axis`: indices, values, shape.

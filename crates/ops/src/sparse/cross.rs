@@ -2,7 +2,7 @@
 
 use super::coo::index_tensor;
 use crate::hashing::{fingerprint_cat64, fingerprint64, sip_hash};
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
 use std::ops::Range;
@@ -17,6 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: cross_shape,
         grad: Grad::Stop,
         kernel: cross_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseCrossV2(indices: N * int64, values: [sparse_types], shapes: N * int64, dense_inputs: [dense_types], \
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: cross_shape,
         grad: Grad::Stop,
         kernel: joined_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseCrossHashed(indices: N * int64, values: [sparse_types], shapes: N * int64, dense_inputs: [dense_types], \
@@ -34,6 +36,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: cross_shape,
         grad: Grad::Stop,
         kernel: hashed_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use crate::array::gather_nd::gather_nd;
 use crate::array::index::joined;
 use graph::{Node, Output};
 use math::function::Number;
-use op::{Grad, Grads, Inputs, NoGradient, Op, Outputs, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, Inputs, NoGradient, Op, Outputs, PLAIN, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, Element, PartialShape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: sum_shape,
     grad: Grad::Rule(rule),
     kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(many(|_, inputs| run::<T>(inputs)))),
+    facts: PLAIN,
 }];
 
 /// A sparse tensor, given as indices, values and shape, added to `b`.

@@ -5,7 +5,7 @@ use crate::array::index::joined;
 use crate::array::nodes;
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Shape, Tensor};
 
@@ -15,8 +15,7 @@ macro_rules! row {
             def: concat!($name, "(sp_indices: int64, sp_values: T, sp_shape: int64, dense: T) -> output: T; T: numbertype"),
             shape: cwise_shape,
             grad: $grad,
-            kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>($division, T::$combine))),
-        }
+            kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u64], T => Ok(kernel::<T>($division, T::$combine))), facts: PLAIN }
     };
 }
 

@@ -5,7 +5,7 @@ use crate::array::nodes;
 use crate::array::numbers::Summed;
 use graph::{Node, Output};
 use math::rows;
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, PartialShape, Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: product_shape,
     grad: Grad::Rule(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// A sparse matrix, given as indices, values and shape, times `b`; either may be adjoint.

@@ -4,7 +4,7 @@ use super::coo::Coo;
 use super::union::{check_same_shape, indices_of, union};
 use graph::Output;
 use math::function::Ordered;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: extreme_shape,
         grad: Grad::Unknown,
         kernel: |setup| for_core!(setup, [f32, f64, i32, i64, u32, u64], T => Ok(kernel::<T>(T::larger))),
+        facts: PLAIN,
     },
     Op {
         def: "SparseSparseMinimum(a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: extreme_shape,
         grad: Grad::Unknown,
         kernel: |setup: &Setup<'_>| for_core!(setup, [f32, f64, i32, i64, u32, u64], T => Ok(kernel::<T>(T::smaller))),
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use crate::array::index::integer;
 use crate::array::units::Unit;
 use graph::{Node, Output};
 use math::function::Number;
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, Element, PartialShape, Shape, Tensor};
 
@@ -14,8 +14,7 @@ macro_rules! grad_row {
             def: concat!($name, "(reverse_index_map: int64, grad_values: T) -> d_values: T, d_default_value: T; T: type"),
             shape: grad_shape,
             grad: Grad::Unknown,
-            kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(many(|_, inputs| run_grad::<T>(inputs)))),
-        }
+            kernel: |setup| for_core!(setup, [f32, f64, i32, i64, Complex32, Complex64], T => Ok(many(|_, inputs| run_grad::<T>(inputs)))), facts: PLAIN }
     };
 }
 
@@ -26,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: fill_shape,
         grad: Grad::Rules(|op, dys| fill_rule(op, dys, "SparseFillEmptyRowsGrad")),
         kernel: sparse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "RaggedFillEmptyRows(value_rowids: int64, values: T, nrows: int64, default_value: T) -> \
@@ -33,6 +33,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: fill_shape,
         grad: Grad::Rules(|op, dys| fill_rule(op, dys, "RaggedFillEmptyRowsGrad")),
         kernel: ragged_kernel,
+        facts: PLAIN,
     },
     grad_row!("SparseFillEmptyRowsGrad"),
     grad_row!("RaggedFillEmptyRowsGrad"),

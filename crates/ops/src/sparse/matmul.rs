@@ -3,7 +3,7 @@
 use crate::array::nodes;
 use graph::{Node, Output};
 use math::gemm::{Matrix, matmul};
-use op::{Ctx, Grad, Grads, Kernel, Op, Setup, ShapeQuery, binary, grads};
+use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, grads};
 use status::{Result, invalid};
 use std::borrow::Cow;
 use tensor::{DType, PartialShape, Tensor, bf16};
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: product_shape,
     grad: Grad::Rule(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// The product of two matrices of float or bfloat16, in float.

@@ -6,7 +6,7 @@ use crate::array::index::{first_outside, from_places, place, product, shape_of};
 use crate::array::nodes;
 use crate::array::units::Unit;
 use graph::{Node, Output};
-use op::{Grad, Gradient, Grads, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, Slices, many};
+use op::{Grad, Gradient, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, Slices, many};
 use status::{Result, invalid};
 use std::ops::Range;
 use tensor::{DType, PartialShape, Tensor};
@@ -19,6 +19,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: gather_shape,
     grad: Grad::Rules(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 fn gather_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

@@ -2,7 +2,7 @@
 
 use crate::array::index::{from_places, largest};
 use graph::Output;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Tensor, bf16};
 
@@ -12,6 +12,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: range_shape,
     grad: Grad::Stop,
     kernel,
+    facts: PLAIN,
 }];
 
 /// Numbers from each start to its limit by its delta: where rows end, and the numbers of all rows.

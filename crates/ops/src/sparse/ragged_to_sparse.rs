@@ -3,7 +3,7 @@
 use super::coo::index_tensor;
 use crate::array::nodes;
 use graph::{Node, Output};
-use op::{Grad, Gradient, Grads, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Gradient, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: sparse_shape,
     grad: Grad::Rules(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 fn sparse_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

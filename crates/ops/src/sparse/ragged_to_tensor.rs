@@ -7,7 +7,7 @@ use crate::array::units::Unit;
 use crate::array::where_true::where_true;
 use graph::{AttrValue, Node, Output};
 use op::shapes::unknown;
-use op::{Grad, Gradient, Grads, Inputs, Kernel, Op, Outputs, Setup, Slices, many, outputs};
+use op::{Grad, Gradient, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Slices, many, outputs};
 use status::{Result, invalid};
 use tensor::{Bytes, DType, Shape, Tensor};
 
@@ -18,6 +18,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: unknown,
     grad: Grad::Rule(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// Row numbers take the same way: they tell which elements of the result are values, and which.

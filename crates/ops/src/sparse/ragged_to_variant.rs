@@ -7,7 +7,7 @@ use crate::array::nodes;
 use crate::data_structures::arithmetic::{joined, scalar_variant};
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use op::shapes::{integers, shape_from_input};
-use op::{Grad, Gradient, Grads, Inputs, Kernel, Op, Outputs, Setup, Value, many, outputs};
+use op::{Grad, Gradient, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Value, many, outputs};
 use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape, Tensor, Variant};
@@ -20,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: encoded_shape,
         grad: Grad::Rule(to_variant_rule),
         kernel: to_variant_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "RaggedTensorFromVariant(encoded_ragged: variant) -> output_nested_splits: output_ragged_rank * Tsplits, \
@@ -28,6 +29,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: decoded_shapes,
         grad: Grad::Rules(from_variant_rule),
         kernel: from_variant_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "RaggedTensorToVariantGradient(encoded_ragged_grad: variant, row_splits: Tsplits, \
@@ -35,6 +37,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| Ok(vec![shape_from_input(query, 2)]),
         grad: Grad::Unknown,
         kernel: gradient_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -6,7 +6,7 @@ use crate::array::nodes;
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
 use op::shapes::unknown;
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Complex32, Complex64, DType, Element, PartialShape, Shape, Tensor};
 
@@ -16,8 +16,7 @@ macro_rules! row {
             def: $def,
             shape: $shape,
             grad: $grad,
-            kernel: |setup| for_core!(setup, [$($rust),*], T => kernel::<T>(setup, $combine)),
-        }
+            kernel: |setup| for_core!(setup, [$($rust),*], T => kernel::<T>(setup, $combine)), facts: PLAIN }
     };
 }
 

@@ -6,7 +6,7 @@ use crate::array::index::from_places;
 use crate::array::invert_permutation::invert_permutation;
 use crate::array::nodes;
 use graph::{Node, Output};
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::Result;
 use tensor::{DType, PartialShape};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: reorder_shape,
     grad: Grad::Rules(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// Indices in rising order, and the values that belong to them.

@@ -2,7 +2,7 @@
 
 use crate::array::index::joined;
 use graph::Output;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -12,6 +12,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: reshape_shape,
     grad: Grad::Stop,
     kernel,
+    facts: PLAIN,
 }];
 
 /// Indices of the same values under `new_shape`, of which one dimension may be -1, and that shape.

@@ -2,7 +2,7 @@
 
 use super::stack::{Parts, check_parts, check_vectors, rows, stacked};
 use graph::Output;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::wire::{tensor_from_bytes, tensor_to_bytes};
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |_| Ok(vec![PartialShape::new(&[3])]),
         grad: Grad::Unknown,
         kernel: serialize_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SerializeManySparse(sparse_indices: int64, sparse_values: T, sparse_shape: int64) -> \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |_| Ok(vec![PartialShape::new(&[-1, 3])]),
         grad: Grad::Unknown,
         kernel: serialize_many_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DeserializeSparse(serialized_sparse: Tserialized) -> sparse_indices: int64, sparse_values: dtype, \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: deserialized_shape,
         grad: Grad::Unknown,
         kernel: deserialize_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DeserializeManySparse(serialized_sparse: string) -> sparse_indices: int64, sparse_values: dtype, \
@@ -36,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: deserialized_shape,
         grad: Grad::Unknown,
         kernel: deserialize_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -3,7 +3,7 @@
 use super::coo::{Coo, index_tensor};
 use crate::array::index::{joined, product};
 use graph::Output;
-use op::{Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use std::collections::{BTreeMap, BTreeSet};
 use tensor::{Bytes, DType, PartialShape, Shape, Tensor};
@@ -15,6 +15,7 @@ macro_rules! row {
             shape: |_| Ok(vec![PartialShape::of_rank(2), PartialShape::of_rank(1), PartialShape::of_rank(1)]),
             grad: Grad::Unknown,
             kernel: |setup| operation_kernel(setup, $sides),
+            facts: PLAIN,
         }
     };
 }
@@ -26,6 +27,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: size_shape,
         grad: Grad::Unknown,
         kernel: size_kernel,
+        facts: PLAIN,
     },
     row!(
         "DenseToDenseSetOperation(set1: T, set2: T) -> result_indices: int64, result_values: T, result_shape: int64; \

@@ -5,7 +5,7 @@ use crate::array::gather::run_gather;
 use crate::array::index::from_places;
 use crate::array::units::Unit;
 use graph::{Node, Output};
-use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Ctx, Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, internal, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: slice_shape,
         grad: Grad::Rules(slice_rule),
         kernel: slice_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseSliceGrad(backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: int64) -> \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: grad_shape,
         grad: Grad::Unknown,
         kernel: grad_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -7,7 +7,7 @@ use crate::array::index::joined;
 use crate::array::nodes;
 use graph::{Node, Output};
 use math::function::{Number, Ordered, Real};
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{Element, PartialShape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: softmax_shape,
     grad: Grad::Rule(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// The softmax over the values of each row of a sparse tensor; what it does not have counts as minus infinity.

@@ -5,7 +5,7 @@ use crate::array::args::to_axis;
 use crate::array::gather::run_gather;
 use crate::array::index::{from_places, integer};
 use graph::Output;
-use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, Setup, ShapeQuery, many};
+use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: split_shape,
     grad: Grad::Unknown,
     kernel,
+    facts: PLAIN,
 }];
 
 /// A sparse tensor cut into `count` parts along `axis`: all indices, then all values, then all shapes.

@@ -1,7 +1,7 @@
 //! AddSparseToTensorsMap and its kin: sparse tensors kept in a task under numbers.
 
 use super::stack::{Parts, check_parts, check_vectors, rows, stacked};
-use op::{Grad, Kernel, Op, Resources, Setup, ShapeQuery, many, outputs};
+use op::{Grad, Kernel, Op, PLAIN, Resources, Setup, ShapeQuery, many, outputs};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: op::shapes::scalar,
         grad: Grad::Unknown,
         kernel: add_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AddManySparseToTensorsMap(sparse_indices: int64, sparse_values: T, sparse_shape: int64) -> \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |_| Ok(vec![PartialShape::of_rank(1)]),
         grad: Grad::Unknown,
         kernel: add_many_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "TakeManySparseFromTensorsMap(sparse_handles: int64) -> sparse_indices: int64, sparse_values: dtype, \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: taken_shape,
         grad: Grad::Unknown,
         kernel: take_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -6,7 +6,7 @@ use crate::array::nodes;
 use crate::array::units::Unit;
 use graph::{Node, Output};
 use op::shapes::shape_from_input;
-use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, Setup, ShapeQuery, grads, many, outputs};
+use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: dense_shape,
     grad: Grad::Rule(rule),
     kernel,
+    facts: PLAIN,
 }];
 
 /// A tensor of `shape` with `values` at `indices` and `default` elsewhere; indices rise and do not repeat.

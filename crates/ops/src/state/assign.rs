@@ -5,7 +5,7 @@ use graph::{AttrValue, Output, ShapeQuery};
 use math::elementwise::{cost, zip_in_place_left};
 use math::function::Number;
 use op::shapes::merged;
-use op::{Ctx, Grad, Kernel, Op, Setup, many};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, many};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Tensor};
 
@@ -16,18 +16,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: assigned,
         grad: Grad::Stop,
         kernel: assign_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AssignAdd(ref: Ref(T), value: T) -> output_ref: Ref(T); T: numbertype; use_locking: bool = false",
         shape: merged,
         grad: Grad::Stop,
         kernel: |setup| update_kernel(setup, Step::Add),
+        facts: PLAIN,
     },
     Op {
         def: "AssignSub(ref: Ref(T), value: T) -> output_ref: Ref(T); T: numbertype; use_locking: bool = false",
         shape: merged,
         grad: Grad::Stop,
         kernel: |setup| update_kernel(setup, Step::Sub),
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use super::assign::{Step, change_of};
 use graph::{Node, Output, ShapeQuery};
-use op::{Grad, Home, Kernel, Op, Setup, Variable, handle_of, many, outputs};
+use op::{Grad, Home, Kernel, Op, PLAIN, Setup, Variable, handle_of, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
 
@@ -12,18 +12,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: fits,
         grad: Grad::Stop,
         kernel: assign_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "AssignAddVariableOp(resource: resource, value: dtype); dtype: type; stateful",
         shape: fits,
         grad: Grad::Stop,
         kernel: |setup| update_kernel(setup, Step::Add),
+        facts: PLAIN,
     },
     Op {
         def: "AssignSubVariableOp(resource: resource, value: dtype); dtype: type; stateful",
         shape: fits,
         grad: Grad::Stop,
         kernel: |setup| update_kernel(setup, Step::Sub),
+        facts: PLAIN,
     },
 ];
 

@@ -72,7 +72,7 @@ impl Waiting {
         variable.when_initialized(self.later(Waiting::answer));
     }
 
-    /// Goes on elsewhere: whoever calls is in the middle of something else, and may hold locks.
+    /// Continues on another thread: the caller may hold locks.
     fn later(self, go_on: impl FnOnce(Waiting) + Send + 'static) -> OneCall {
         let slot = self.call.clone();
         let call = OneCall::new(move || {

@@ -2,7 +2,7 @@
 
 use super::target::Target;
 use graph::{Output, ShapeQuery};
-use op::{Grad, Kernel, Op, Setup, many, outputs};
+use op::{Grad, Kernel, Op, PLAIN, Setup, many, outputs};
 use status::{Result, invalid, out_of_range};
 use tensor::{DType, Element, PartialShape, Tensor};
 
@@ -12,12 +12,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: one,
         grad: Grad::Stop,
         kernel: count_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceCountUpTo(resource: resource) -> output: T; limit: int; T: {int32, int64}; stateful",
         shape: one,
         grad: Grad::Stop,
         kernel: count_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use graph::{Output, Scope};
 use op::shapes::{none, scalar};
-use op::{CancelToken, Ctx, Done, Grad, Home, Inputs, Kernel, Op, Resource, Setup, StepEnv};
+use op::{CancelToken, Ctx, Done, Grad, Home, Inputs, Kernel, Op, PLAIN, Resource, Setup, StepEnv};
 use op::{handle_of, later, many, outputs, source};
 use parking_lot::Mutex as Guard;
 use status::{Result, cancelled, internal, invalid};
@@ -17,18 +17,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: mutex_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "MutexLock(mutex: resource) -> mutex_lock: variant; stateful",
         shape: scalar,
         grad: Grad::Stop,
         kernel: lock_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ConsumeMutexLock(mutex_lock: variant); stateful",
         shape: none,
         grad: Grad::Stop,
         kernel: consume_kernel,
+        facts: PLAIN,
     },
 ];
 
@@ -37,7 +40,7 @@ pub fn mutex(scope: &Scope, shared_name: &str) -> Output {
     scope.op("MutexV2").attr("shared_name", shared_name).output()
 }
 
-/// Waits for a mutex; it is held for as long as somebody holds the result.
+/// Waits for a mutex; it is held for as long as the result is alive.
 pub fn mutex_lock(mutex: &Output) -> Output {
     mutex.scope().op("MutexLock").input(mutex).output()
 }
@@ -65,7 +68,7 @@ impl Resource for Mutex {
     const TYPE_NAME: &'static str = "N10tensorflow12_GLOBAL__N_15MutexE";
 }
 
-/// Holds a mutex; whoever drops the last copy hands it on.
+/// Holds a mutex; dropping the last copy passes it to the next waiter.
 struct Lock(Arc<Mutex>);
 
 impl Drop for Lock {
@@ -79,7 +82,7 @@ impl Drop for Lock {
         if let Some(waiter) = next {
             waiter.env.cancel.deregister(waiter.token);
             let (mutex, done) = (self.0.clone(), waiter.done);
-            // Elsewhere: whoever drops a lock may be deep inside an executor, and a hundred may wait in a row.
+            // On another thread: the lock may be dropped deep inside the executor, and many waiters would nest.
             (waiter.env.spawn)(Box::new(move || done(grant(&mutex))));
         }
     }

@@ -1,7 +1,7 @@
 //! Reading variables behind handles: always a snapshot.
 
 use graph::{Node, Output, ShapeQuery};
-use op::{Grad, Grads, Home, Kernel, Op, Setup, Variable, grads, handle_of, many, unary};
+use op::{Grad, Grads, Home, Kernel, Op, PLAIN, Setup, Variable, grads, handle_of, many, unary};
 use status::{Result, failed_precondition, invalid};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, ResourceHandle, Tensor};
@@ -12,6 +12,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: read_shape,
         grad: Grad::Rule(read_rule),
         kernel: read_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "_ReadVariablesOp(resources: N * resource) -> values: [dtypes]; N: int >= 0; dtypes: list(type) >= 1; \
@@ -19,6 +20,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: read_shapes,
         grad: Grad::Unknown,
         kernel: read_many_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use super::await_value::{await_variable, is_waiting};
 use crate::dispatch::undeclared;
 use graph::{Node, Output, Scope};
 use op::shapes::{attr_shape, scalar, unchanged};
-use op::{Ctx, Grad, Kernel, Op, ReferenceVariable, Setup, Value, Variable, later, many, outputs};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, ReferenceVariable, Setup, Value, Variable, later, many, outputs};
 use status::{Result, invalid, not_found};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape, Tensor};
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: attr_shape,
         grad: Grad::Stop,
         kernel: variable_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "VariableV2() -> ref: Ref(dtype); shape: shape; dtype: type; container: string = \"\"; \
@@ -23,24 +24,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: attr_shape,
         grad: Grad::Stop,
         kernel: variable_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "TemporaryVariable() -> ref: Ref(dtype); shape: shape; dtype: type; var_name: string = \"\"; stateful",
         shape: attr_shape,
         grad: Grad::Stop,
         kernel: temporary_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DestroyTemporaryVariable(ref: Ref(T)) -> value: T; T: type; var_name: string",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: destroy_temporary_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "IsVariableInitialized(ref: Ref(dtype)) -> is_initialized: bool; dtype: type; uninitialized",
         shape: scalar,
         grad: Grad::Stop,
         kernel: is_initialized_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use super::scatter::{place_in, row_numbers};
 use super::var_handle::variable_shape;
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use op::shapes::integers;
-use op::{Ctx, Grad, Grads, Home, Kernel, NoGradient, Op, Setup, Slices, Variable, binary, grads, handle_of};
+use op::{Ctx, Grad, Grads, Home, Kernel, NoGradient, Op, PLAIN, Setup, Slices, Variable, binary, grads, handle_of};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: gather_shape,
         grad: Grad::Rule(gather_rule),
         kernel: gather_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceGatherNd(resource: resource, indices: Tindices) -> output: dtype; dtype: type; \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: gather_nd_shape,
         grad: Grad::Rule(gather_nd_rule),
         kernel: gather_nd_kernel,
+        facts: PLAIN,
     },
 ];
 

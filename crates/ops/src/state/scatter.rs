@@ -4,7 +4,7 @@ use super::target::Target;
 use graph::{Node, Output};
 use math::function::{Number, Ordered};
 use op::shapes::{integers, none, unchanged};
-use op::{Ctx, Grad, Kernel, Op, Setup, many};
+use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, many};
 use status::{Result, invalid};
 use tensor::{DType, Element, Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "T", Update::Assign),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterAdd(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); T: numbertype; \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "T", Update::Add),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterSub(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); T: numbertype; \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "T", Update::Sub),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterMul(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); T: numbertype; \
@@ -36,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "T", Update::Mul),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterDiv(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); T: numbertype; \
@@ -43,6 +47,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "T", Update::Div),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterMin(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); \
@@ -50,6 +55,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "T", Update::Min),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterMax(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); \
@@ -57,6 +63,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "T", Update::Max),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterUpdate(resource: resource, indices: Tindices, updates: dtype); dtype: type; \
@@ -64,6 +71,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "dtype", Update::Assign),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterAdd(resource: resource, indices: Tindices, updates: dtype); dtype: numbertype; \
@@ -71,6 +79,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "dtype", Update::Add),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterSub(resource: resource, indices: Tindices, updates: dtype); dtype: numbertype; \
@@ -78,6 +87,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "dtype", Update::Sub),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterMul(resource: resource, indices: Tindices, updates: dtype); dtype: numbertype; \
@@ -85,6 +95,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "dtype", Update::Mul),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterDiv(resource: resource, indices: Tindices, updates: dtype); dtype: numbertype; \
@@ -92,6 +103,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "dtype", Update::Div),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterMin(resource: resource, indices: Tindices, updates: dtype); dtype: numbertype; \
@@ -99,6 +111,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "dtype", Update::Min),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterMax(resource: resource, indices: Tindices, updates: dtype); dtype: numbertype; \
@@ -106,6 +119,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_kernel(setup, "dtype", Update::Max),
+        facts: PLAIN,
     },
 ];
 

@@ -4,7 +4,7 @@ use super::scatter::{Update, apply_of, place_in};
 use super::target::Target;
 use graph::{Node, Output};
 use op::shapes::{integers, none, unchanged};
-use op::{Grad, Kernel, Op, Setup, many};
+use op::{Grad, Kernel, Op, PLAIN, Setup, many};
 use status::{Result, invalid};
 use tensor::{Shape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Assign),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterNdAdd(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); T: numbertype; \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Add),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterNdSub(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); T: numbertype; \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Sub),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterNdMax(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); T: numbertype; \
@@ -36,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Max),
+        facts: PLAIN,
     },
     Op {
         def: "ScatterNdMin(ref: Ref(T), indices: Tindices, updates: T) -> output_ref: Ref(T); T: numbertype; \
@@ -43,6 +47,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Min),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterNdUpdate(ref: resource, indices: Tindices, updates: T); T: type; \
@@ -50,6 +55,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Assign),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterNdAdd(ref: resource, indices: Tindices, updates: T); T: type; \
@@ -57,6 +63,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Add),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterNdSub(ref: resource, indices: Tindices, updates: T); T: type; \
@@ -64,6 +71,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Sub),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterNdMax(ref: resource, indices: Tindices, updates: T); T: type; \
@@ -71,6 +79,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Max),
+        facts: PLAIN,
     },
     Op {
         def: "ResourceScatterNdMin(ref: resource, indices: Tindices, updates: T); T: type; \
@@ -78,6 +87,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: |setup| scatter_nd_kernel(setup, Update::Min),
+        facts: PLAIN,
     },
 ];
 

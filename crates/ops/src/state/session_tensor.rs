@@ -3,7 +3,7 @@
 use crate::dispatch::undeclared;
 use graph::ShapeQuery;
 use op::shapes::{none, scalar, unknown};
-use op::{Grad, Home, Kernel, Op, Resource, Setup, many, outputs, unary};
+use op::{Grad, Home, Kernel, Op, PLAIN, Resource, Setup, many, outputs, unary};
 use status::{Result, invalid};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,20 +15,29 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: handle_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "GetSessionHandleV2(value: T) -> handle: resource; T: type; stateful",
         shape: scalar,
         grad: Grad::Stop,
         kernel: handle_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "GetSessionTensor(handle: string) -> value: dtype; dtype: type; stateful",
         shape: tensor_shape,
         grad: Grad::Stop,
         kernel: tensor_kernel,
+        facts: PLAIN,
     },
-    Op { def: "DeleteSessionTensor(handle: string); stateful", shape: none, grad: Grad::Stop, kernel: delete_kernel },
+    Op {
+        def: "DeleteSessionTensor(handle: string); stateful",
+        shape: none,
+        grad: Grad::Stop,
+        kernel: delete_kernel,
+        facts: PLAIN,
+    },
 ];
 
 /// A tensor that stays.

@@ -3,7 +3,7 @@
 use super::await_value::{await_named, is_waiting};
 use graph::{AttrValue, Output, Scope, ShapeQuery};
 use op::shapes::{none, scalar};
-use op::{Grad, Home, Kernel, Op, Setup, Variable, handle_of, later, many, outputs, source, unary};
+use op::{Grad, Home, Kernel, Op, PLAIN, Setup, Variable, handle_of, later, many, outputs, source, unary};
 use status::{Code, Result, invalid};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: handle_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "_VarHandlesOp() -> resources: N * resource; containers: list(string); shared_names: list(string); \
@@ -23,34 +24,39 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: handles_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "VarIsInitializedOp(resource: resource) -> is_initialized: bool; stateful",
         shape: scalar,
         grad: Grad::Stop,
         kernel: is_initialized_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "VariableShape(input: resource) -> output: out_type; out_type: {int32, int64} = int32; stateful",
         shape: shape_vector,
         grad: Grad::Stop,
         kernel: shape_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DestroyResourceOp(resource: resource); ignore_lookup_error: bool = true; stateful",
         shape: none,
         grad: Grad::Stop,
         kernel: destroy_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DisableCopyOnRead(resource: resource); stateful",
         shape: none,
         grad: Grad::Stop,
         kernel: disable_copy_on_read_kernel,
+        facts: PLAIN,
     },
 ];
 
-/// The shared name that asks for a variable nobody else can name.
+/// The shared name that requests an anonymous variable.
 const ANONYMOUS: &str = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
 /// The handle of the variable called `name`; it has no value until one is assigned.

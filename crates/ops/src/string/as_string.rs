@@ -4,7 +4,7 @@ use super::number_text::{fixed, general, scientific};
 use crate::data_structures::arithmetic::described;
 use graph::Output;
 use op::shapes::unchanged;
-use op::{Grad, Kernel, Op, Setup, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, unary};
 use status::{Result, invalid};
 use tensor::{Bytes, Complex32, Complex64, DType, Element, Tensor, bf16, f16};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: unchanged,
     grad: Grad::Stop,
     kernel: as_string_kernel,
+    facts: PLAIN,
 }];
 
 /// Each element as text.
@@ -38,7 +39,7 @@ enum Notation {
     Shortest,
 }
 
-/// More digits, or wider fields, are nobody's honest wish.
+/// Upper bound for digits and field widths, so that a graph cannot request unbounded output.
 const MOST: i64 = 1 << 15;
 
 impl Format {

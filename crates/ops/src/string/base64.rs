@@ -2,7 +2,7 @@
 
 use graph::Output;
 use op::shapes::unchanged;
-use op::{Grad, Kernel, Op, Setup, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, unary};
 use status::{Result, invalid};
 use tensor::{Bytes, Tensor};
 
@@ -12,12 +12,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: encode_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DecodeBase64(input: string) -> output: string",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: decode_kernel,
+        facts: PLAIN,
     },
 ];
 

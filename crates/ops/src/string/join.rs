@@ -4,7 +4,7 @@ use super::summary::rows;
 use crate::array::args::to_axis;
 use graph::{AttrValue, Output, Scope, ShapeQuery};
 use op::shapes::{integers, scalar};
-use op::{Grad, Kernel, Op, Setup, binary, many, outputs};
+use op::{Grad, Kernel, Op, PLAIN, Setup, binary, many, outputs};
 use status::{Result, invalid, out_of_range};
 use tensor::{Bytes, PartialShape, Shape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: join_shape,
         grad: Grad::Stop,
         kernel: join_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ReduceJoin(inputs: string, reduction_indices: int32) -> output: string; keep_dims: bool = false; \
@@ -21,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: reduce_join_shape,
         grad: Grad::Stop,
         kernel: reduce_join_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "UnsortedSegmentJoin(inputs: string, segment_ids: Tindices, num_segments: Tnumsegments) -> \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: segment_join_shape,
         grad: Grad::Stop,
         kernel: segment_join_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StringFormat(inputs: [T]) -> output: string; T: list(type) >= 0; template: string = \"%s\"; \
@@ -36,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: format_kernel,
+        facts: PLAIN,
     },
 ];
 

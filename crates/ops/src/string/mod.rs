@@ -1,7 +1,6 @@
 //! Strings.
 
 mod encoding;
-pub(crate) mod farm_hash;
 pub(crate) mod number_text;
 mod regex_syntax;
 pub(crate) mod summary;

@@ -2,7 +2,7 @@
 
 use graph::ShapeQuery;
 use op::shapes::integers;
-use op::{Grad, Kernel, Op, Outputs, Setup, many, outputs};
+use op::{Grad, Kernel, Op, Outputs, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use tensor::{Bytes, DType, PartialShape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: ngrams_shape,
     grad: Grad::Stop,
     kernel: ngrams_kernel,
+    facts: PLAIN,
 }];
 
 fn ngrams_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

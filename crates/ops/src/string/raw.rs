@@ -2,7 +2,7 @@
 
 use graph::{Output, ShapeQuery};
 use op::shapes::integers;
-use op::{Grad, Kernel, Op, Setup, binary, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, binary, unary};
 use status::{Result, invalid};
 use tensor::{Bytes, DType, PartialShape, Shape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: raw_shape,
         grad: Grad::Stop,
         kernel: raw_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "DecodePaddedRaw(input_bytes: string, fixed_length: int32) -> output: out_type; out_type: {half, float, \
@@ -20,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: raw_shape,
         grad: Grad::Stop,
         kernel: padded_kernel,
+        facts: PLAIN,
     },
 ];
 

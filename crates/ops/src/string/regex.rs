@@ -3,7 +3,7 @@
 use super::regex_syntax::translated;
 use graph::Output;
 use op::shapes::unchanged;
-use op::{Grad, Kernel, Op, Setup, binary, many, outputs, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, binary, many, outputs, unary};
 use parking_lot::Mutex;
 use regex::bytes::Regex;
 use status::{Result, invalid};
@@ -15,12 +15,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: full_match_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StaticRegexFullMatch(input: string) -> output: bool; pattern: string",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: static_full_match_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "RegexReplace(input: string, pattern: string, rewrite: string) -> output: string; \
@@ -28,6 +30,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: replace_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StaticRegexReplace(input: string) -> output: string; pattern: string; rewrite: string; \
@@ -35,6 +38,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: static_replace_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use super::text::is_space;
 use graph::{Output, ShapeQuery};
-use op::{Grad, Kernel, Op, Outputs, Setup, many, outputs};
+use op::{Grad, Kernel, Op, Outputs, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use tensor::{Bytes, PartialShape, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sparse_shape,
         grad: Grad::Stop,
         kernel: split_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StringSplitV2(input: string, sep: string) -> indices: int64, values: string, shape: int64; \
@@ -20,6 +21,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: sparse_shape,
         grad: Grad::Stop,
         kernel: split_v2_kernel,
+        facts: PLAIN,
     },
 ];
 

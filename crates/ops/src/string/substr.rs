@@ -4,7 +4,7 @@ use super::text::begins_character;
 use graph::{Output, ShapeQuery};
 use math::elementwise::Broadcast;
 use op::shapes::{broadcast_shapes, integers};
-use op::{Grad, Kernel, Op, Setup, many, outputs};
+use op::{Grad, Kernel, Op, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use tensor::{Bytes, PartialShape, Shape, Tensor};
 
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: substr_shape,
     grad: Grad::Stop,
     kernel: substr_kernel,
+    facts: PLAIN,
 }];
 
 /// `len` bytes of each string from `pos` on; a negative position counts from the end.

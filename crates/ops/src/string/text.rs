@@ -2,7 +2,7 @@
 
 use graph::Output;
 use op::shapes::unchanged;
-use op::{Grad, Kernel, Op, Setup, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, unary};
 use status::{Result, invalid};
 use tensor::{Bytes, Tensor};
 
@@ -12,24 +12,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| case_kernel(setup, <[u8]>::to_ascii_lowercase, str::to_lowercase),
+        facts: PLAIN,
     },
     Op {
         def: "StringUpper(input: string) -> output: string; encoding: string = \"\"",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: |setup| case_kernel(setup, <[u8]>::to_ascii_uppercase, str::to_uppercase),
+        facts: PLAIN,
     },
     Op {
         def: "StringStrip(input: string) -> output: string",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: strip_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "StringLength(input: string) -> output: int32; unit: {\"BYTE\", \"UTF8_CHAR\"} = \"BYTE\"",
         shape: unchanged,
         grad: Grad::Stop,
         kernel: length_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -3,7 +3,7 @@
 use super::text::is_space;
 use graph::Output;
 use op::shapes::unchanged;
-use op::{Grad, Kernel, Op, Setup, unary};
+use op::{Grad, Kernel, Op, PLAIN, Setup, unary};
 use status::{Result, invalid};
 use tensor::{DType, Element, Tensor};
 
@@ -13,6 +13,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: unchanged,
     grad: Grad::Stop,
     kernel: to_number_kernel,
+    facts: PLAIN,
 }];
 
 /// Each string as a number of this type.

@@ -3,7 +3,7 @@
 use super::encoding::{Encoding, Found};
 use graph::{Output, ShapeQuery};
 use op::shapes::{integers, unchanged};
-use op::{Grad, Kernel, Op, Outputs, Setup, binary, many, outputs, unary};
+use op::{Grad, Kernel, Op, Outputs, PLAIN, Setup, binary, many, outputs, unary};
 use status::{Result, invalid};
 use tensor::{Bytes, DType, PartialShape, Tensor};
 
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| decode_shape(query, 2),
         grad: Grad::Stop,
         kernel: |setup| decode_kernel(setup, false),
+        facts: PLAIN,
     },
     Op {
         def: "UnicodeDecodeWithOffsets(input: string) -> row_splits: Tsplits, char_values: int32, \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: |query| decode_shape(query, 3),
         grad: Grad::Stop,
         kernel: |setup| decode_kernel(setup, true),
+        facts: PLAIN,
     },
     Op {
         def: "UnicodeEncode(input_values: int32, input_splits: Tsplits) -> output: string; \
@@ -33,6 +35,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: encode_shape,
         grad: Grad::Stop,
         kernel: encode_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "UnicodeTranscode(input: string) -> output: string; input_encoding: string; \
@@ -42,6 +45,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: transcode_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -4,13 +4,13 @@ use super::{numbered, scalar_tag};
 use graph::{AttrValue, Output};
 use io::event::{Audio, SummaryData, SummaryValue, write_summary};
 use op::shapes::scalar;
-use op::{Kernel, Op, Setup, many, outputs};
+use op::{Kernel, Op, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use tensor::{Bytes, Tensor};
 
 pub(crate) const OPS: &[Op] = rows! {
     "AudioSummary(tag: string, tensor: float) -> summary: string; sample_rate: float; max_outputs: int >= 1 = 3",
-        scalar, audio_kernel;
+        scalar, audio_kernel, PLAIN.removed_in(15, "Use AudioSummaryV2.");
     "AudioSummaryV2(tag: string, tensor: float, sample_rate: float) -> summary: string; max_outputs: int >= 1 = 3",
         scalar, audio_kernel;
 };

@@ -20,7 +20,7 @@ pub fn tensor_summary(tag: &Output, tensor: &Output, metadata: &Output) -> Outpu
     tensor.scope().op("TensorSummaryV2").input(tag).input(tensor).input(metadata).output()
 }
 
-/// An error if nobody could show elements of this type.
+/// An error if viewers cannot show elements of this type.
 fn check_type(setup: &Setup<'_>) -> Result<()> {
     match setup.dtype("T")? {
         DType::STRING => Ok(()),

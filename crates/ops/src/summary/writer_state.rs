@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use tensor::Bytes;
 
-/// An event file. Events wait in a queue until it is long, or old, or somebody asks to see them.
+/// An event file. Events are queued until the queue is long, old or flushed.
 pub(super) struct SummaryWriter {
     state: Mutex<State>,
     most_waiting: usize,
@@ -36,7 +36,7 @@ pub(super) struct Patience {
 }
 
 impl SummaryWriter {
-    /// A new file in a folder. Its name is nobody else's: it holds the process and a number.
+    /// A new file in a folder. Its name is unique: it contains the process id and a counter.
     pub fn create(systems: &FileSystems, folder: &str, patience: Patience, suffix: &str) -> Result<SummaryWriter> {
         static FILES: AtomicU64 = AtomicU64::new(0);
         let dot = if suffix.starts_with('.') { "" } else { "." };

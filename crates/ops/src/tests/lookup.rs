@@ -1,8 +1,8 @@
 //! Lookup tables over several steps; values and texts are TensorFlow's.
 
 use super::evaluate::{Evaluation, FLOAT, constant, floats, graph, refusal};
-use crate::data_structures::lookup_access::*;
-use crate::data_structures::lookup_table::*;
+use crate::data_structures::lookup::access::*;
+use crate::data_structures::lookup::table::*;
 use graph::{Graph, Node, Output};
 use status::Code;
 use tensor::{Bytes, DType, PartialShape, Tensor};

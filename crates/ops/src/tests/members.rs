@@ -2,7 +2,7 @@
 
 use super::evaluate::{Evaluation, FLOAT, Started, constant, floats, graph, int};
 use crate::data_structures::accumulator::*;
-use crate::data_structures::queue_access::*;
+use crate::data_structures::queue::access::*;
 use crate::state::read_variable::read_variable;
 use graph::{AttrList, AttrValue, Graph, Output};
 use op::{Member, SyncPolicy};

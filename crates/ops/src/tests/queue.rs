@@ -1,8 +1,8 @@
 //! Queues over several steps: waiting, closing, giving up; texts and values are TensorFlow's.
 
 use super::evaluate::{Evaluation, FLOAT, constant, floats, graph, int, refusal};
+use crate::data_structures::queue::access::*;
 use crate::data_structures::queue::*;
-use crate::data_structures::queue_access::*;
 use graph::{Graph, Output};
 use status::Code;
 use tensor::{DType, PartialShape, Tensor};

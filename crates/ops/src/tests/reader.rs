@@ -1,8 +1,8 @@
 //! Readers that take the names of files from a queue.
 
 use super::evaluate::{Evaluation, constant, graph, refusal};
+use crate::data_structures::queue::access::{queue_close, queue_enqueue};
 use crate::data_structures::queue::fifo_queue;
-use crate::data_structures::queue_access::{queue_close, queue_enqueue};
 use crate::data_structures::reader::*;
 use graph::{Graph, Output};
 use tensor::{DType, PartialShape, Tensor};

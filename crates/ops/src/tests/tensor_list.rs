@@ -2,10 +2,10 @@
 
 use super::evaluate::{Evaluation, FLOAT, floats, graph, int, ints, refusal};
 use crate::data_structures::arithmetic::zeros_like;
-use crate::data_structures::list_item::*;
-use crate::data_structures::list_join::*;
-use crate::data_structures::list_spread::*;
 use crate::data_structures::tensor_list::TensorList;
+use crate::data_structures::tensor_list::item::*;
+use crate::data_structures::tensor_list::join::*;
+use crate::data_structures::tensor_list::spread::*;
 use tensor::{DType, PartialShape, Tensor, Variant, VariantObject, wire};
 
 fn numbers(tensor: &Tensor) -> Vec<f32> {

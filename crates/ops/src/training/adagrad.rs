@@ -5,7 +5,7 @@ use graph::{Node, Output};
 use math::function::Ordered;
 use math::optimizer::{Field, RealField, Stored};
 use op::shapes::{none, unchanged};
-use op::{Grad, Gradient, Kernel, Op, Setup};
+use op::{Grad, Gradient, Kernel, Op, PLAIN, Setup};
 use status::Result;
 
 pub(crate) const OPS: &[Op] = &[
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyAdagrad(var: resource, accum: resource, lr: T, grad: T); T: numbertype; use_locking: \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseApplyAdagrad(var: Ref(T), accum: Ref(T), lr: T, grad: T, indices: Tindices) -> out: Ref(T); T: \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: sparse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyAdagrad(var: resource, accum: resource, lr: T, grad: T, indices: Tindices); T: \
@@ -36,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ApplyAdagradV2(var: Ref(T), accum: Ref(T), lr: T, epsilon: T, grad: T) -> out: Ref(T); T: numbertype; \
@@ -43,6 +47,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyAdagradV2(var: resource, accum: resource, lr: T, epsilon: T, grad: T); T: numbertype; \
@@ -50,6 +55,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseApplyAdagradV2(var: Ref(T), accum: Ref(T), lr: T, epsilon: T, grad: T, indices: Tindices) -> \
@@ -58,6 +64,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: sparse_v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyAdagradV2(var: resource, accum: resource, lr: T, epsilon: T, grad: T, indices: \
@@ -66,6 +73,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ApplyAdagradDA(var: Ref(T), gradient_accumulator: Ref(T), gradient_squared_accumulator: Ref(T), grad: \
@@ -73,6 +81,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: da_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyAdagradDA(var: resource, gradient_accumulator: resource, gradient_squared_accumulator: \
@@ -81,6 +90,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: da_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseApplyAdagradDA(var: Ref(T), gradient_accumulator: Ref(T), gradient_squared_accumulator: Ref(T), \
@@ -89,6 +99,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: sparse_da_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyAdagradDA(var: resource, gradient_accumulator: resource, \
@@ -97,6 +108,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_da_kernel,
+        facts: PLAIN,
     },
 ];
 

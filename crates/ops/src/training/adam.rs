@@ -5,7 +5,7 @@ use graph::{Node, Output};
 use math::function::Ordered;
 use math::optimizer::{Field, RealField, Stored};
 use op::shapes::{none, unchanged};
-use op::{Grad, Gradient, Kernel, Op, Setup};
+use op::{Grad, Gradient, Kernel, Op, PLAIN, Setup};
 use status::Result;
 
 pub(crate) const OPS: &[Op] = &[
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyAdam(var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, \
@@ -24,6 +25,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyAdamWithAmsgrad(var: resource, m: resource, v: resource, vhat: resource, beta1_power: T, \
@@ -32,6 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: amsgrad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ApplyAdaMax(var: Ref(T), m: Ref(T), v: Ref(T), beta1_power: T, lr: T, beta1: T, beta2: T, epsilon: T, \
@@ -39,6 +42,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: max_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyAdaMax(var: resource, m: resource, v: resource, beta1_power: T, lr: T, beta1: T, beta2: \
@@ -46,6 +50,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: max_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -5,7 +5,7 @@ use graph::{Node, Output};
 use math::function::Real;
 use math::optimizer::{Field, RealField, Stored};
 use op::shapes::{none, unchanged};
-use op::{Grad, Gradient, Kernel, Op, Setup};
+use op::{Grad, Gradient, Kernel, Op, PLAIN, Setup};
 use status::{Result, invalid};
 
 pub(crate) const OPS: &[Op] = &[
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyFtrl(var: resource, accum: resource, linear: resource, grad: T, lr: T, l1: T, l2: T, \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseApplyFtrl(var: Ref(T), accum: Ref(T), linear: Ref(T), grad: T, indices: Tindices, lr: T, l1: T, \
@@ -30,6 +32,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: sparse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyFtrl(var: resource, accum: resource, linear: resource, grad: T, indices: Tindices, \
@@ -38,6 +41,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ApplyFtrlV2(var: Ref(T), accum: Ref(T), linear: Ref(T), grad: T, lr: T, l1: T, l2: T, l2_shrinkage: \
@@ -46,6 +50,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyFtrlV2(var: resource, accum: resource, linear: resource, grad: T, lr: T, l1: T, l2: T, \
@@ -54,6 +59,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseApplyFtrlV2(var: Ref(T), accum: Ref(T), linear: Ref(T), grad: T, indices: Tindices, lr: T, l1: \
@@ -62,6 +68,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: sparse_v2_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyFtrlV2(var: resource, accum: resource, linear: resource, grad: T, indices: \
@@ -70,6 +77,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_v2_kernel,
+        facts: PLAIN,
     },
 ];
 

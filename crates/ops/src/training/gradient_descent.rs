@@ -5,7 +5,7 @@ use crate::state::scatter::{Update, resource_scatter, scatter};
 use graph::{Node, Output};
 use math::optimizer::Stored;
 use op::shapes::{none, unchanged};
-use op::{Grad, Gradient, Kernel, Op, Setup};
+use op::{Grad, Gradient, Kernel, Op, PLAIN, Setup};
 use status::Result;
 use tensor::DType;
 
@@ -16,6 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyGradientDescent(var: resource, alpha: T, delta: T); T: numbertype; use_locking: bool = \
@@ -23,6 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
 ];
 

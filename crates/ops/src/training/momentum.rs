@@ -4,7 +4,7 @@ use super::slots::{Layout, Slots, apply, for_fields, step_node};
 use graph::{Node, Output};
 use math::optimizer::Stored;
 use op::shapes::{none, unchanged};
-use op::{Grad, Gradient, Kernel, Op, Setup};
+use op::{Grad, Gradient, Kernel, Op, PLAIN, Setup};
 use status::Result;
 
 pub(crate) const OPS: &[Op] = &[
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyMomentum(var: resource, accum: resource, lr: T, grad: T, momentum: T); T: numbertype; \
@@ -21,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseApplyMomentum(var: Ref(T), accum: Ref(T), lr: T, grad: T, indices: Tindices, momentum: T) -> \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: sparse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyMomentum(var: resource, accum: resource, lr: T, grad: T, indices: Tindices, \
@@ -37,6 +40,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyKerasMomentum(var: resource, accum: resource, lr: T, grad: T, momentum: T); T: \
@@ -44,6 +48,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: keras_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyKerasMomentum(var: resource, accum: resource, lr: T, grad: T, indices: Tindices, \
@@ -52,6 +57,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_keras_kernel,
+        facts: PLAIN,
     },
 ];
 

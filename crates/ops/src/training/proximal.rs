@@ -4,7 +4,7 @@ use super::slots::{Layout, Slots, apply, step_node};
 use graph::{Node, Output};
 use math::optimizer::{Field, RealField, Stored};
 use op::shapes::{none, unchanged};
-use op::{Grad, Gradient, Kernel, Op, Setup};
+use op::{Grad, Gradient, Kernel, Op, PLAIN, Setup};
 use status::{Result, invalid};
 
 pub(crate) const OPS: &[Op] = &[
@@ -14,6 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: descent_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyProximalGradientDescent(var: resource, alpha: T, l1: T, l2: T, delta: T); T: numbertype; \
@@ -21,6 +22,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: descent_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseApplyProximalGradientDescent(var: Ref(T), alpha: T, l1: T, l2: T, grad: T, indices: Tindices) \
@@ -28,6 +30,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: sparse_descent_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyProximalGradientDescent(var: resource, alpha: T, l1: T, l2: T, grad: T, indices: \
@@ -35,6 +38,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_descent_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ApplyProximalAdagrad(var: Ref(T), accum: Ref(T), lr: T, l1: T, l2: T, grad: T) -> out: Ref(T); T: \
@@ -42,6 +46,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: adagrad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyProximalAdagrad(var: resource, accum: resource, lr: T, l1: T, l2: T, grad: T); T: \
@@ -49,6 +54,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: adagrad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "SparseApplyProximalAdagrad(var: Ref(T), accum: Ref(T), lr: T, l1: T, l2: T, grad: T, indices: \
@@ -56,6 +62,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: sparse_adagrad_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceSparseApplyProximalAdagrad(var: resource, accum: resource, lr: T, l1: T, l2: T, grad: T, \
@@ -63,6 +70,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: sparse_adagrad_kernel,
+        facts: PLAIN,
     },
 ];
 

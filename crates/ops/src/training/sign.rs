@@ -5,7 +5,7 @@ use graph::{Node, Output};
 use math::function::{Ordered, Real};
 use math::optimizer::{Field, RealField, Stored};
 use op::shapes::{none, unchanged};
-use op::{Grad, Gradient, Kernel, Op, Setup};
+use op::{Grad, Gradient, Kernel, Op, PLAIN, Setup};
 use status::Result;
 
 pub(crate) const OPS: &[Op] = &[
@@ -15,6 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: add_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyAddSign(var: resource, m: resource, lr: T, alpha: T, sign_decay: T, beta: T, grad: T); \
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: add_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ApplyPowerSign(var: Ref(T), m: Ref(T), lr: T, logbase: T, sign_decay: T, beta: T, grad: T) -> out: \
@@ -29,6 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: power_kernel,
+        facts: PLAIN,
     },
     Op {
         def: "ResourceApplyPowerSign(var: resource, m: resource, lr: T, logbase: T, sign_decay: T, beta: T, grad: \
@@ -36,6 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Unknown,
         kernel: power_kernel,
+        facts: PLAIN,
     },
 ];
 

@@ -1,4 +1,4 @@
-//! The body of a function with its attributes put in, and what the names in it mean.
+//! Function bodies with attributes substituted and names resolved.
 
 use graph::{AttrValue, Function, FunctionDef, NodeDef, Signature};
 use rustc_hash::FxHashMap;
@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::DType;
 
-/// A function body on its way into a graph.
+/// A function body that is being inlined.
 pub(super) struct Body {
     pub nodes: Vec<NodeDef>,
-    /// Arguments and outputs as functions name them, to tensors of the graph.
+    /// Names inside the function (arguments and outputs) to tensors of the graph.
     sources: FxHashMap<String, String>,
 }
 
 impl Body {
-    /// Puts in the attributes; `prefix` goes before the names of the nodes, `args` are the arguments.
+    /// Substitutes the attributes; node names get `prefix`, and `args` are the arguments.
     pub fn new<'s>(
         def: &FunctionDef,
         function: &Function,
@@ -52,13 +52,13 @@ impl Body {
         }
     }
 
-    /// The tensor of the graph that a body calls `name`.
+    /// The tensor of the graph for a name inside the function.
     pub fn source(&self, name: &str) -> Result<String> {
         let found = self.sources.get(name).cloned();
         found.ok_or_else(|| invalid!("Function body refers to unknown input '{name}'"))
     }
 
-    /// The tensors of a result that names its first.
+    /// The consecutive tensors of a list result, given its first.
     pub fn results(&self, first: &str, count: usize) -> Result<Vec<String>> {
         let base = first.rsplit_once(':').filter(|(_, last)| last.parse::<usize>().is_ok()).map_or(first, |(b, _)| b);
         match count {

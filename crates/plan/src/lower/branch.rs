@@ -1,4 +1,4 @@
-//! `If` and `Case`: inputs are switched to the branch that is taken, its results merged.
+//! `If` and `Case`: Switch nodes route the inputs to the taken branch, Merge nodes join the results.
 
 use super::{Lowering, beside, function_attr, new_node, output, own_call, split_inputs, typed};
 use graph::{AttrValue, Function, NodeDef};
@@ -6,21 +6,21 @@ use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::DType;
 
-/// What distinguishes the two ops.
+/// The differences between the two ops.
 struct Shape {
     switch_op: &'static str,
     switch_name: &'static str,
     merge_name: &'static str,
-    /// Name, function and output of the switch, in the order of the results.
+    /// Per branch: name, function and output index of the switch.
     branches: Vec<(String, Arc<Function>, usize)>,
-    /// Name and output of the switch.
+    /// Name and output index of the switch.
     pivots: Vec<(String, usize)>,
 }
 
 impl Lowering<'_> {
     pub(super) fn lower_if(&mut self, place: usize, node: &NodeDef) -> Result<()> {
         if self.signature(&node.op)?.input_types(node)?.first() != Some(&DType::BOOL) {
-            return Ok(()); // only the op itself knows the truth of a number or a text
+            return Ok(()); // truth values of numbers and strings are defined by the op's kernel only
         }
         let (then_branch, else_branch) = (function_attr(node, "then_branch")?, function_attr(node, "else_branch")?);
         let shape = Shape {
@@ -35,7 +35,7 @@ impl Lowering<'_> {
 
     pub(super) fn lower_case(&mut self, place: usize, node: &NodeDef) -> Result<()> {
         let Some(AttrValue::List(list)) = node.attrs.get("branches") else {
-            return Err(invalid!("branch functions missing"));
+            return Err(invalid!("{} has no attribute 'branches' with its functions", node.op));
         };
         let functions = list.funcs.iter().enumerate();
         let shape = Shape {
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         let choice = self.tensor(choice);
         let calls: Vec<String> =
             shape.branches.iter().map(|(name, ..)| self.new_name(&format!("{}/{name}", node.name))).collect();
-        // 1. What the branches wait for: of the pivots only that of the branch taken is alive.
+        // 1. Pivots that the branches wait for: only the pivot of the taken branch is alive.
         let mut inputs = vec![choice.clone(), choice.clone()];
         inputs.extend(controls.iter().map(|name| format!("^{name}")));
         let switch = self.add_switch(node, &shape, shape.switch_name, inputs, types[0], None);
@@ -65,7 +65,7 @@ impl Lowering<'_> {
             pivots[*index] =
                 self.add_near(node, name, "Identity", vec![output(&switch, *index)], vec![typed(types[0])]);
         }
-        // 2. Every argument goes to the branch taken, from where it is.
+        // 2. Route every argument to the taken branch, on the device where the argument is.
         let mut switched = Vec::with_capacity(args.len());
         for (arg, &dtype) in args.iter().zip(&types[1..]) {
             let arg = self.tensor(arg);
@@ -79,7 +79,7 @@ impl Lowering<'_> {
             inputs.push(format!("^{}", pivots[*index]));
             self.add(own_call(call, function, inputs, &node.device));
         }
-        // 3. Results are those of the branch taken.
+        // 3. Merge the results.
         let count = || ("N".to_string(), AttrValue::from(calls.len()));
         let mut outputs = Vec::with_capacity(results.len());
         for (index, &dtype) in results.iter().enumerate() {
@@ -88,7 +88,7 @@ impl Lowering<'_> {
             self.outputs.insert((node.name.clone(), index as u32), merge.clone());
             outputs.push((merge, dtype));
         }
-        // 4. A branch without results has run, too, before anybody goes on who waits for the node.
+        // 4. A branch without results must also have finished before the consumers of a control edge run.
         let mut inputs: Vec<String> = shape.branches.iter().map(|(.., index)| pivots[*index].clone()).collect();
         inputs.extend(calls.iter().map(|call| format!("^{call}")));
         let executed = self.add_near(node, "branch_executed", "Merge", inputs, vec![typed(types[0]), count()]);
@@ -97,7 +97,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A node of the conditional, on its device and in its colocation group.
+    /// A node of the conditional, with its device and colocation group.
     fn add_near(
         &mut self,
         node: &NodeDef,

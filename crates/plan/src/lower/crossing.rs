@@ -1,11 +1,11 @@
-//! Whether a functional op has work or resources on another task than its own.
+//! Determines whether a functional op uses nodes or resources of another task.
 
 use super::{Kind, Lowering, OWN_CALL, is_true, kind, split_inputs};
 use graph::{AttrValue, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
 use rustc_hash::FxHashSet;
 use tensor::DType;
 
-/// How far a handle is followed back to the node that made it.
+/// Bound of the search from a handle back to the op that created it.
 const HOPS: usize = 64;
 
 impl Lowering<'_> {
@@ -15,13 +15,13 @@ impl Lowering<'_> {
         self.has_far_resource(node, &own) || self.bodies_leave(node, &device, &own, &mut FxHashSet::default())
     }
 
-    /// The task of a device, the master's own where it names none.
+    /// The task of a device; the master's own if the device names none.
     fn task(&self, device: &DeviceSpec) -> DeviceSpec {
         let home = DeviceSpec { kind: None, id: None, ..self.options.home.clone() };
         DeviceSpec { kind: None, id: None, ..device.clone().or(&home) }
     }
 
-    /// What a node asks for, itself or through those it is put beside; none if it cannot be read.
+    /// The device a node requests, directly or by colocation; `None` if it is malformed.
     fn asked(&self, node: &NodeDef, hops: usize) -> Option<DeviceSpec> {
         if !node.device.is_empty() || hops == 0 {
             return DeviceSpec::parse(&node.device).ok();
@@ -47,7 +47,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The node that made a handle, behind those that only pass it on.
+    /// The op that created a handle, behind ops that pass it on.
     fn origin(&self, tensor: &str) -> Option<&NodeDef> {
         let (mut tensor, mut node) = (self.tensor(tensor), None);
         for _ in 0..HOPS {
@@ -64,7 +64,7 @@ impl Lowering<'_> {
         node
     }
 
-    /// Whether a body, or a body called there, names another task. A native call runs where its node is.
+    /// True if a body, or a function called in it, names another task. A native call runs on the device of its node.
     fn bodies_leave(
         &self,
         node: &NodeDef,
@@ -87,7 +87,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Whether a function comes back to itself: then its body can never stand in its place.
+    /// True if a function calls itself, so that it cannot be inlined.
     pub(super) fn is_recursive(&self, name: &str) -> bool {
         let mut seen: FxHashSet<&str> = FxHashSet::default();
         let mut queue = vec![name];
@@ -126,7 +126,7 @@ fn called(node: &NodeDef) -> Vec<&Function> {
     functions
 }
 
-/// Whether a function asks to stay a call.
+/// True if the function has the attribute `_noinline`.
 pub(super) fn is_noinline(function: &FunctionDef) -> bool {
     function.attrs.get("_noinline") == Some(&AttrValue::Bool(true))
 }

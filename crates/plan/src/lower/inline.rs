@@ -1,4 +1,4 @@
-//! Calls: the body of the function takes the place of the call.
+//! Inlining: the body of a function replaces the call.
 
 use super::body::{Body, arg_types};
 use super::crossing::is_noinline;
@@ -9,14 +9,14 @@ use status::{Result, internal, invalid};
 use std::sync::Arc;
 use tensor::DType;
 
-/// A call in the course of being replaced.
+/// A call that is being replaced.
 struct Call<'n> {
     node: &'n NodeDef,
     def: Arc<FunctionDef>,
     function: Arc<Function>,
-    /// What the body waits for, as an input.
+    /// The control input of the body.
     control: Option<String>,
-    /// The body's nodes keep devices of their own.
+    /// True if the nodes of the body keep their own devices.
     many_devices: bool,
 }
 
@@ -53,7 +53,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// One node waits for all that the call waits for.
+    /// One node that waits for all control inputs of the call.
     fn add_input_control(&mut self, call: &Call<'_>) -> Option<String> {
         let (_, controls) = split_inputs(call.node);
         if controls.is_empty() {
@@ -65,7 +65,7 @@ impl Lowering<'_> {
         Some(format!("^{name}"))
     }
 
-    /// The arguments by name, each passed on where it comes from.
+    /// The arguments by name, each passed on from its own device.
     fn add_inputs(&mut self, call: &Call<'_>) -> Result<Vec<(String, Vec<String>)>> {
         let (data, _) = split_inputs(call.node);
         let (mut data, mut args) = (data.into_iter(), Vec::new());
@@ -111,7 +111,7 @@ impl Lowering<'_> {
                     Some(name) => format!("^{}", body.source(name)?), // an argument
                 });
             }
-            // Without inputs of its own a node would run whether or not the call does.
+            // A node without inputs would otherwise run whether or not the call does.
             let waits = new.inputs.iter().any(|input| input.starts_with('^'));
             let is_call = kind(node, self.library).is_some();
             if new.inputs.is_empty() || (is_call && !waits) {
@@ -143,7 +143,7 @@ impl Lowering<'_> {
         Ok(outputs)
     }
 
-    /// Who waits for the call waits for the side effects its function names.
+    /// Control edges from the call now come from the side effects that its function declares.
     fn add_output_control(&mut self, call: &Call<'_>, outputs: &[(String, DType)]) -> String {
         let name = self.new_name(&format!("Func/{}/output_control_node", call.node.name));
         let mut inputs: Vec<String> = match call.many_devices {
@@ -158,7 +158,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The device of a body node: its own, filled up from the call's; the call's alone in a native call.
+/// The device of a body node: its own completed by the call's, or the call's alone in a native call.
 fn device_in(call: &Call<'_>, node: &NodeDef) -> String {
     if node.device.is_empty() || !call.many_devices {
         return call.node.device.clone();
@@ -169,7 +169,7 @@ fn device_in(call: &Call<'_>, node: &NodeDef) -> String {
     }
 }
 
-/// Colocation follows the new names; frames are told apart by the call they are in.
+/// Colocation constraints get the new names; frame names get the prefix, so that each call has its own frames.
 fn rename_attrs(node: &mut NodeDef, prefix: &str, own: &FxHashSet<&str>, args: &[(String, Vec<String>)]) {
     if let Some(AttrValue::List(list)) = node.attrs.get_mut("_class") {
         for class in &mut list.strings {

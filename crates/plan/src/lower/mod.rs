@@ -1,4 +1,4 @@
-//! Functional control flow and calls become plain graphs, so that their bodies can be cut apart by task.
+//! Lowers functional control flow and calls to plain graphs, so that their bodies can be partitioned by task.
 
 mod body;
 mod branch;
@@ -19,16 +19,16 @@ use tensor::DType;
 /// When functional ops are lowered.
 #[derive(Clone, Debug, Default)]
 pub struct LowerOptions {
-    /// The task where nodes go that name none: the master's own.
+    /// The task of nodes that name none: the master's own.
     pub home: DeviceSpec,
-    /// Lower also what stays on one task.
+    /// Also lower ops that stay on one task.
     pub always: bool,
 }
 
-/// Replaces `If`, `Case` and `While` that ask for it by Switch, Merge and loops, and calls by the bodies of
-/// their functions, where the bodies or the resources they are given are on other tasks. A node that was
-/// replaced leaves one of its name behind, with its outputs; nodes keep their numbers, new ones follow.
-/// None if there is nothing to do.
+/// Replaces `If`, `Case` and `While` nodes that request it by Switch, Merge and loops, and calls by the bodies of
+/// their functions, where the bodies or their resources are on other tasks. A replaced node is succeeded by one of
+/// the same name with the same outputs; existing nodes keep their numbers, new ones follow. `None` if nothing is to
+/// be lowered.
 pub fn lower(graph: &FlatGraph, ops: &dyn Signatures, options: &LowerOptions) -> Result<Option<FlatGraph>> {
     if graph.library.functions.is_empty() {
         return Ok(None);
@@ -47,7 +47,7 @@ pub fn lower(graph: &FlatGraph, ops: &dyn Signatures, options: &LowerOptions) ->
     lowering.finish(graph, ops).map(Some)
 }
 
-/// What a node is to this room.
+/// How a node is lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     If,
@@ -66,19 +66,19 @@ fn kind(node: &NodeDef, library: &FunctionLibrary) -> Option<Kind> {
     }
 }
 
-/// Set on calls that are made here: they are always inlined, and their bodies keep their own devices.
+/// Marks calls created here: they are always inlined, and their bodies keep their own devices.
 const OWN_CALL: &str = "_lower_as_multi_device_function";
 
 struct Lowering<'a> {
     library: &'a FunctionLibrary,
     ops: &'a dyn Signatures,
     options: &'a LowerOptions,
-    /// None where a call was that nobody can name.
+    /// `None` for a replaced call to which no name refers.
     nodes: Vec<Option<Arc<NodeDef>>>,
     places: FxHashMap<String, usize>,
-    /// Outputs that come from elsewhere now.
+    /// Outputs that have moved to another tensor.
     outputs: FxHashMap<(String, u32), String>,
-    /// Nodes that others wait for in their place.
+    /// Nodes that took over the control edges of another.
     controls: FxHashMap<String, String>,
     count: usize,
 }
@@ -111,7 +111,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Whether a node asks to be lowered, and needs it.
+    /// True if a node requests lowering and needs it.
     fn wants(&self, node: &NodeDef, kind: Kind) -> bool {
         if is_true(node, OWN_CALL) {
             return true;
@@ -127,7 +127,7 @@ impl<'a> Lowering<'a> {
         signature.ok_or_else(|| not_found!("Op type not registered '{op}'"))
     }
 
-    /// `prefix/_7`, a name nobody has.
+    /// A name that is not in use: `prefix/_7`.
     fn new_name(&mut self, prefix: &str) -> String {
         loop {
             let name = format!("{prefix}/_{}", self.count);
@@ -143,7 +143,7 @@ impl<'a> Lowering<'a> {
         self.nodes.push(Some(Arc::new(node)));
     }
 
-    /// The tensor that `text` means now.
+    /// The current tensor for `text`.
     fn tensor(&self, text: &str) -> String {
         let mut now = text.to_string();
         loop {
@@ -163,7 +163,7 @@ impl<'a> Lowering<'a> {
         now.to_string()
     }
 
-    /// The node behind a tensor, if it is there.
+    /// The node that computes a tensor, if it exists.
     fn source(&self, tensor: &str) -> Option<&Arc<NodeDef>> {
         let place = self.places.get(TensorName::parse(tensor).node)?;
         self.nodes[*place].as_ref()
@@ -173,7 +173,7 @@ impl<'a> Lowering<'a> {
         self.source(tensor).map(|node| node.device.clone()).unwrap_or_default()
     }
 
-    /// Leaves a node of the old one's name: its outputs if it has any, and something to wait for.
+    /// Adds a node with the name of the replaced one: it has its outputs, if any, and its control edges.
     fn leave_behind(&mut self, place: usize, node: &NodeDef, outputs: Vec<(String, DType)>, waits: Option<String>) {
         let (op, attrs) = match outputs.is_empty() {
             true => ("NoOp", BTreeMap::new()),
@@ -196,7 +196,7 @@ impl<'a> Lowering<'a> {
         Ok(lowered)
     }
 
-    /// The node with inputs that are there.
+    /// The node with its inputs redirected to current tensors.
     fn rewired(&self, node: &Arc<NodeDef>) -> Arc<NodeDef> {
         let mut inputs: Vec<String> = Vec::with_capacity(node.inputs.len());
         for input in &node.inputs {
@@ -221,7 +221,7 @@ fn is_true(node: &NodeDef, attr: &str) -> bool {
     node.attrs.get(attr) == Some(&AttrValue::Bool(true))
 }
 
-/// Data inputs, and what is waited for without its `^`.
+/// Data inputs, and control inputs without their `^`.
 fn split_inputs(node: &NodeDef) -> (Vec<&str>, Vec<&str>) {
     let (controls, data): (Vec<&str>, Vec<&str>) =
         node.inputs.iter().map(String::as_str).partition(|i| i.starts_with('^'));
@@ -235,12 +235,12 @@ fn function_attr(node: &NodeDef, attr: &str) -> Result<Arc<Function>> {
     }
 }
 
-/// `_class`, which puts a node on the device of another.
+/// The `_class` attribute that colocates a node with another.
 fn beside(name: &str) -> AttrValue {
     AttrValue::from(AttrList { strings: vec![format!("loc:@{name}").into()], ..AttrList::default() })
 }
 
-/// A call made here, of a function whose body is put in its place later.
+/// A call of a function that is inlined later.
 fn own_call(name: &str, function: &Function, inputs: Vec<String>, device: &str) -> NodeDef {
     let mut attrs = function.attrs.clone();
     attrs.insert(OWN_CALL.to_string(), true.into());

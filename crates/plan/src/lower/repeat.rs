@@ -1,4 +1,4 @@
-//! `While`: a frame with Enter, Merge, Switch, NextIteration and Exit for every value the loop carries.
+//! `While`: a frame with Enter, Merge, Switch, NextIteration and Exit for every loop variable.
 
 use super::{Lowering, function_attr, new_node, output, own_call, split_inputs, typed};
 use graph::{AttrValue, Function, NodeDef, TensorName};
@@ -6,7 +6,7 @@ use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::DType;
 
-/// A loop in the making.
+/// A loop under construction.
 struct Loop<'n> {
     node: &'n NodeDef,
     cond: (String, Arc<Function>),
@@ -15,12 +15,12 @@ struct Loop<'n> {
     vars: Vec<Var>,
 }
 
-/// A value the loop carries.
+/// A loop variable.
 struct Var {
     input: String,
     dtype: DType,
     device: String,
-    /// A handle that the body returns as it came: it enters as a constant and never goes round.
+    /// True for a handle that the body returns unchanged: it enters as a constant and needs no back edge.
     constant: bool,
     enter: String,
     merge: String,
@@ -61,7 +61,7 @@ impl Lowering<'_> {
         Ok(Loop { node, cond: (cond_name, cond), body: (body_name, body), parallel, vars })
     }
 
-    /// Whether the body returns this argument as it came.
+    /// True if the body returns this argument unchanged.
     fn is_passed_on(&self, body: &Function, index: usize) -> bool {
         let Some(def) = self.library.functions.get(&body.name) else { return false };
         let arg = def.signature.inputs.get(index);
@@ -95,7 +95,7 @@ impl Lowering<'_> {
 
     fn add_merges(&mut self, made: &mut Loop<'_>) -> Result<()> {
         if made.vars.iter().all(|var| var.constant) {
-            return Err(invalid!("While carries nothing that could change"));
+            return Err(invalid!("While needs at least one loop variable that its body can change"));
         }
         for var in made.vars.iter_mut().filter(|var| !var.constant) {
             var.merge = self.new_name(&format!("{}/merge", made.node.name));
@@ -103,7 +103,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Calls the condition; what it answers is sent to all who take part.
+    /// Calls the condition; its result is sent to all participating tasks.
     fn add_condition(&mut self, made: &Loop<'_>) -> String {
         let (call, function) = &made.cond;
         let first = made.vars.iter().find(|var| !var.constant).map(|var| format!("^{}", var.merge));
@@ -131,7 +131,7 @@ impl Lowering<'_> {
         });
         let mut inputs: Vec<String> = values.collect();
         if let Some(first) = made.vars.iter().find(|var| !var.constant) {
-            // What has no inputs in the body must run once an iteration all the same.
+            // Nodes without inputs in the body must also run once per iteration.
             let name = self.new_name(&format!("{}/loop_body_control", made.node.name));
             let taken = vec![output(&first.switch, 1)];
             self.add(new_node(&name, "Identity", taken, &made.node.device, [typed(first.dtype)]));

@@ -1,4 +1,4 @@
-//! What is said when a node cannot be placed: TensorFlow's sentence, then what to do about it.
+//! Placement errors: TensorFlow's message, followed by advice.
 
 use super::Device;
 use graph::{DeviceSpec, NodeDef};
@@ -6,7 +6,7 @@ use status::{Error, invalid};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// No device fits. `wanted` is what the node's whole group asks for.
+/// No device matches. `wanted` is the request of the node's whole colocation group.
 pub(super) fn no_device(node: &NodeDef, wanted: &DeviceSpec, devices: &[Device]) -> Error {
     let name = &node.name;
     let mut known: Vec<String> = devices.iter().map(|device| device.spec.to_string()).collect();
@@ -29,7 +29,7 @@ pub(super) fn no_device(node: &NodeDef, wanted: &DeviceSpec, devices: &[Device])
     .at_node(name)
 }
 
-/// What a user can do about a device that is not there.
+/// Advice for a device that does not exist.
 fn cure(wanted: &DeviceSpec, devices: &[Device]) -> String {
     let jobs: BTreeSet<&str> = devices.iter().filter_map(|device| device.spec.job.as_deref()).collect();
     let has_job = wanted.job.as_deref().is_none_or(|job| jobs.contains(job));
@@ -54,7 +54,7 @@ fn cure(wanted: &DeviceSpec, devices: &[Device]) -> String {
     }
 }
 
-/// A node shall be with others that ask for another device.
+/// A node is to be colocated with nodes that request another device.
 pub(super) fn cannot_colocate(node: &str, other: &str, reason: &str) -> Error {
     invalid!("Cannot colocate nodes {{{{colocation_node {node}}}}} and {{{{colocation_node {other}}}}}: {reason}")
         .at_node(node)
@@ -62,7 +62,7 @@ pub(super) fn cannot_colocate(node: &str, other: &str, reason: &str) -> Error {
 
 type Ends<'a> = (&'a Arc<NodeDef>, &'a Arc<NodeDef>);
 
-/// Variables or resources on two devices cannot be used as one.
+/// The variable or resource of one op is on two devices.
 pub(super) fn incompatible_resources((source, reader): Ends<'_>, one: &DeviceSpec, other: &DeviceSpec) -> Error {
     invalid!(
         "Cannot place the graph because a reference or resource edge connects colocation groups with incompatible \

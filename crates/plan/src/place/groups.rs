@@ -1,4 +1,4 @@
-//! Sets of nodes that share a device, and what they ask for together.
+//! Colocation groups: sets of nodes that share a device, with their combined request.
 
 use super::{Device, errors, is_handle};
 use graph::{AttrValue, DeviceSpec, FlatGraph, FlatNode, NodeId};
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use status::{Result, invalid};
 use tensor::DType;
 
-/// The groups of a graph, as a forest: a member knows its parent, a root what the group asks for.
+/// The groups of a graph as a union-find forest: a member stores its parent, a root the request of the group.
 pub(super) struct Groups {
     parents: Vec<NodeId>,
     requests: Vec<Request>,
@@ -15,9 +15,9 @@ pub(super) struct Groups {
 
 #[derive(Clone, Default)]
 struct Request {
-    /// What all ask for together.
+    /// The combined request of all members.
     requested: DeviceSpec,
-    /// What the op asks for that makes a variable or another resource: nobody overrides it.
+    /// The request of the op that creates a variable or another resource; it cannot be overridden.
     resource: DeviceSpec,
     pinned: Option<u32>,
 }
@@ -46,7 +46,7 @@ impl Groups {
         id
     }
 
-    /// What the group with this root asks for.
+    /// The request of the group with this root.
     pub fn requested(&self, root: NodeId) -> &DeviceSpec {
         &self.requests[root as usize].requested
     }
@@ -59,7 +59,7 @@ impl Groups {
         self.requests[root as usize].pinned
     }
 
-    /// A reader of a reference, a resource or a dataset is where that is.
+    /// Colocates consumers of a reference, a resource or a dataset with its producer.
     fn join_handles(&mut self, graph: &FlatGraph) -> Result<()> {
         for (id, node) in graph.nodes.iter().enumerate() {
             if is_exempt(graph, &node.def.op) {
@@ -76,7 +76,7 @@ impl Groups {
         Ok(())
     }
 
-    /// On such an edge the producer's wish is the one that counts.
+    /// On such an edge the request of the producer takes precedence.
     fn join_edge(&mut self, graph: &FlatGraph, source: NodeId, reader: NodeId) -> Result<()> {
         let (from, to) = (self.root(source), self.root(reader));
         let (producer, consumer) = (self.requests[from as usize].clone(), &mut self.requests[to as usize]);
@@ -90,7 +90,7 @@ impl Groups {
         self.join(from, to).map_err(|reason| errors::connected(defs(), &reason))
     }
 
-    /// `loc:@x` puts a node in the group of node x, whether or not there is one.
+    /// `loc:@x` puts a node into the group of node x, even if no such node exists.
     fn join_classes(&mut self, graph: &FlatGraph) -> Result<()> {
         let mut first: FxHashMap<String, NodeId> = FxHashMap::default();
         for (id, node) in graph.nodes.iter().enumerate() {
@@ -116,11 +116,11 @@ impl Groups {
                 let (node, other) = (&graph.node(id).def.name, &graph.node(other).def.name);
                 Err(errors::cannot_colocate(node, other, &reason))
             }
-            _ => Ok(()), // a node that cannot be with its group goes where it asks to
+            _ => Ok(()), // soft placement: the node leaves its group and keeps its own request
         }
     }
 
-    /// Makes two groups one; otherwise says why they cannot be.
+    /// Merges two groups; otherwise returns why they cannot be merged.
     fn join(&mut self, a: NodeId, b: NodeId) -> std::result::Result<(), String> {
         if a == b {
             return Ok(());
@@ -148,7 +148,7 @@ fn request_of(node: &FlatNode) -> Result<Request> {
     Ok(Request { requested, resource, pinned: None })
 }
 
-/// Both requests in one. With soft placement a type or an id that they disagree on is left open.
+/// Combines two requests. With soft placement a device type or id on which they disagree is dropped.
 fn merged(a: &DeviceSpec, b: &DeviceSpec, soft: bool) -> std::result::Result<DeviceSpec, String> {
     fn differ<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
         a.is_some() && b.is_some() && a != b
@@ -173,14 +173,14 @@ fn merged(a: &DeviceSpec, b: &DeviceSpec, soft: bool) -> std::result::Result<Dev
     Err(format!("Cannot merge devices with incompatible {conflict}: '{a}' and '{b}'"))
 }
 
-/// Nodes that only hand handles on, to wherever they are used.
+/// Nodes that only pass handles on, which may be used on other devices.
 fn is_exempt(graph: &FlatGraph, op: &str) -> bool {
     matches!(op, "PartitionedCall" | "StatefulPartitionedCall" | "IdentityN")
         || graph.library.functions.contains_key(op)
         || (op.ends_with("Dataset") && takes_function(op))
 }
 
-/// Datasets that run a function on what they are given.
+/// Datasets that call a function on their inputs.
 fn takes_function(op: &str) -> bool {
     let names = ["Map", "Interleave", "Filter", "Reduce", "Scan", "GroupBy", "TakeWhile", "Generator"];
     names.iter().any(|name| op.contains(name))

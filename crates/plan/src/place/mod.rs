@@ -1,4 +1,4 @@
-//! Where nodes run: groups that must stay together, then a device for each group.
+//! Placement: nodes that must share a device are grouped, then each group gets a device.
 
 mod errors;
 mod groups;
@@ -15,22 +15,22 @@ use tensor::DType;
 pub struct Device {
     /// Its full name.
     pub spec: DeviceSpec,
-    /// A random number that changes when its task restarts.
+    /// A random number that changes when the task restarts.
     pub incarnation: u64,
 }
 
-/// The device of each node, by place in the list of devices.
+/// The index of each node's device in the list of devices.
 pub type Placement = Vec<u32>;
 
-/// Places every node. `devices` begins with those of the master's own task. Nodes that have a place in
-/// `old` keep it.
+/// Places every node. `devices` begins with those of the master's own task. Nodes that are placed in `old` keep their
+/// device.
 pub fn place(graph: &FlatGraph, devices: &[Device], old: &[u32], soft: bool) -> Result<Placement> {
     let groups = Groups::new(graph, devices, old, soft)?;
     let placed = (0..graph.nodes.len()).map(|id| old.get(id).copied()).collect();
     let mut placing = Placing { graph, devices, soft, groups, placed, memo: FxHashMap::default() };
     placing.pin_old(old);
     let new = old.len()..graph.nodes.len();
-    // What has no inputs waits until its readers have their places.
+    // Nodes without inputs are placed after their consumers, to be able to follow them.
     let (later, first): (Vec<usize>, Vec<usize>) = new.partition(|&id| is_generator(&graph.nodes[id]));
     let readers = placing.readers();
     for id in first {
@@ -44,12 +44,12 @@ pub fn place(graph: &FlatGraph, devices: &[Device], old: &[u32], soft: bool) -> 
     Ok(placing.placed.into_iter().map(|device| device.unwrap_or(0)).collect())
 }
 
-/// One output, no inputs, and no reference: it can be made anywhere.
+/// One output, no inputs and no reference: it can be computed on any device.
 fn is_generator(node: &FlatNode) -> bool {
     node.inputs.is_empty() && node.output_types.len() == 1 && !node.output_types[0].is_ref()
 }
 
-/// References and resources stay where they were made.
+/// References and resources cannot leave their device.
 fn is_handle(dtype: DType) -> bool {
     dtype.is_ref() || dtype == DType::RESOURCE
 }
@@ -60,12 +60,12 @@ struct Placing<'a> {
     soft: bool,
     groups: Groups,
     placed: Vec<Option<u32>>,
-    /// Devices that fit a request, best first.
+    /// Matching devices by request, best first.
     memo: FxHashMap<DeviceSpec, Rc<[u32]>>,
 }
 
 impl Placing<'_> {
-    /// Groups with members that have a place already share it.
+    /// Groups with members that are placed already keep that device.
     fn pin_old(&mut self, old: &[u32]) {
         for (id, &device) in old.iter().enumerate() {
             let root = self.groups.root(id as NodeId);
@@ -73,7 +73,7 @@ impl Placing<'_> {
         }
     }
 
-    /// Gives a node its device: that of its group, else `near` if it fits, else the best.
+    /// Assigns a device: that of the group, else `near` if it matches, else the best match.
     fn put(&mut self, id: NodeId, near: Option<u32>) -> Result<()> {
         let root = self.groups.root(id);
         let device = match self.groups.pinned(root) {
@@ -88,7 +88,7 @@ impl Placing<'_> {
         Ok(())
     }
 
-    /// The devices that a group may have, at least one.
+    /// The devices a group may use; at least one.
     fn fitting(&mut self, id: NodeId, root: NodeId) -> Result<Rc<[u32]>> {
         let wanted = self.groups.requested(root);
         if let Some(known) = self.memo.get(wanted) {
@@ -106,7 +106,8 @@ impl Placing<'_> {
         Ok(found)
     }
 
-    /// Devices of this name, best first: CPUs, which run every op, then those of the master's own task, then by name.
+    /// Devices that match a request, best first: CPUs, which run every op, then those of the master's own task, then
+    /// by name.
     fn matching(&self, wanted: &DeviceSpec) -> Vec<u32> {
         let own = self.devices.first().map(|device| device.spec.task_name());
         let rank = |device: &Device| {
@@ -119,7 +120,7 @@ impl Placing<'_> {
         found
     }
 
-    /// Who takes values from a node or waits for it.
+    /// The consumers of each node, by data or control edges.
     fn readers(&self) -> Vec<Vec<NodeId>> {
         let mut readers = vec![Vec::new(); self.graph.nodes.len()];
         for (id, node) in self.graph.nodes.iter().enumerate() {
@@ -130,7 +131,7 @@ impl Placing<'_> {
         readers
     }
 
-    /// The device of the input, for nodes that only look at it or pass it on to where it came from.
+    /// The device of the input, for nodes that only inspect it or pass it on.
     fn input_to_follow(&self, id: usize, readers: &[Vec<NodeId>]) -> Option<u32> {
         let node = &self.graph.nodes[id];
         let input = node.inputs.first()?.node;
@@ -148,7 +149,7 @@ impl Placing<'_> {
         node.def.device.is_empty() && node.controls.is_empty() && asked(node.inputs[0].node) == asked(*reader)
     }
 
-    /// The device all these nodes are on.
+    /// The device of all these nodes, if it is the same.
     fn common_device(&self, readers: &[NodeId]) -> Option<u32> {
         let first = self.placed[*readers.first()? as usize];
         first.filter(|_| readers.iter().all(|&reader| self.placed[reader as usize] == first))

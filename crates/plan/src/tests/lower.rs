@@ -211,7 +211,7 @@ fn side_effects_of_a_call_come_between_what_it_waits_for_and_who_waits_for_it() 
     );
 }
 
-/// The bodies name no device, but the variable they change is on another task.
+/// The bodies name no device, but the variable they update is on another task.
 #[test]
 fn a_conditional_goes_to_the_variables_it_changes() {
     let text = "

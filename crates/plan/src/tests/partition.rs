@@ -12,7 +12,7 @@ fn parts(graph: &FlatGraph, fetch: &str) -> status::Result<Vec<crate::Part>> {
     partition(step, &devices, graph, "0_")
 }
 
-/// Cuts the graph and compares with what each task shall have.
+/// Partitions the graph and compares the parts.
 fn check(text: &str, fetch: &str, expected: &[&str]) {
     let parts = parts(&graph(text), fetch).unwrap();
     assert_eq!(parts.len(), expected.len());

@@ -1,0 +1,8 @@
+//! Lookup tables: from keys to values.
+
+pub mod access;
+mod dense;
+mod file;
+mod map;
+mod state;
+pub mod table;
