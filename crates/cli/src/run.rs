@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut trace = None;
     for node in &args.op {
         let node = node.split(':').next().unwrap_or(node);
-        let ((), metadata) = session.run_with(node, feeds.clone(), options.clone())?;
+        let ((), metadata) = session.run_with_options(node, feeds.clone(), options.clone())?;
         trace = Some(metadata);
     }
     if !args.fetch.is_empty() {
@@ -78,7 +78,7 @@ fn fetch(session: &Session, names: &[String], feeds: Feeds, options: RunOptions)
     let names: Vec<String> =
         names.iter().map(|name| if name.contains(':') { name.clone() } else { format!("{name}:0") }).collect();
     let fetches: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (values, metadata): (Vec<Tensor>, _) = session.run_with(fetches, feeds, options)?;
+    let (values, metadata): (Vec<Tensor>, _) = session.run_with_options(fetches, feeds, options)?;
     for (name, value) in names.iter().zip(values) {
         println!("{name} {} {}", value.dtype(), value.shape());
         println!("{}", npy::text(&value));

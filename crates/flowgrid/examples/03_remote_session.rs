@@ -22,13 +22,13 @@ fn main() -> Result<()> {
     let next = counter.assign_add(&scope.constant(1.0f32));
 
     let session = Session::connect(&target, &graph)?;
-    session.execute(&global_variables_initializer(&graph), feeds! {})?;
-    session.execute(&next, feeds! {})?;
+    session.execute(&global_variables_initializer(&graph))?;
+    session.execute(&next)?;
 
     // Variables are the server's: a second session finds them as the first one left them.
     let other = Session::connect(&target, &graph)?;
-    other.execute(&next, feeds! {})?;
-    let count: f32 = session.run(&counter, feeds! {})?;
+    other.execute(&next)?;
+    let count: f32 = session.run(&counter)?;
     println!("{target} counted to {count}");
     assert_eq!(count, 2.0);
 

@@ -32,16 +32,16 @@ fn main() -> Result<()> {
     let train = Optimizer::new(Adam::new(rate)).minimize_with(&loss, &[], Some(&step))?;
 
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {})?;
+    session.execute(&global_variables_initializer(&graph))?;
     let (xs, ys) = points();
     for round in 0..=300 {
         let (now, right, ()): (f32, f32, ()) =
-            session.run((&loss, &accuracy, &train), feeds! { &x => &xs, &labels => &ys })?;
+            session.run_with((&loss, &accuracy, &train), feeds! { &x => &xs, &labels => &ys })?;
         if round % 100 == 0 {
             println!("step {round}: loss {now:.4}, accuracy {right:.3}");
         }
     }
-    let (steps, right): (i64, f32) = session.run((&step, &accuracy), feeds! { &x => &xs, &labels => &ys })?;
+    let (steps, right): (i64, f32) = session.run_with((&step, &accuracy), feeds! { &x => &xs, &labels => &ys })?;
     println!("{steps} steps, accuracy {right:.3}");
     assert!(right > 0.95);
     Ok(())

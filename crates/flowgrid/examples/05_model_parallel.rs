@@ -29,10 +29,10 @@ fn main() -> Result<()> {
     let train = Optimizer::new(GradientDescent::new(0.05)).colocate_gradients().minimize(&loss)?;
 
     let session = Session::connect(&target, &graph)?;
-    session.execute(&global_variables_initializer(&graph), feeds! {})?;
+    session.execute(&global_variables_initializer(&graph))?;
     let points = [[1.0f32, 1.0], [2.0, -1.0], [-1.0, 0.5]];
     for step in 0..=40 {
-        let (now, ()): (f32, ()) = session.run((&loss, &train), feeds! { &x => points })?;
+        let (now, ()): (f32, ()) = session.run_with((&loss, &train), feeds! { &x => points })?;
         if step % 10 == 0 {
             println!("step {step}: loss {now:.6}");
         }

@@ -46,10 +46,10 @@ fn main() -> Result<()> {
     let train = Optimizer::new(Momentum::new(0.1, 0.9)).colocate_gradients().minimize(&loss)?;
 
     let session = Session::connect(&target, &graph)?;
-    session.execute(&global_variables_initializer(&graph), feeds! {})?;
+    session.execute(&global_variables_initializer(&graph))?;
     for step in 0..=100 {
         let (xs, ys) = batch(step);
-        let (now, ()): (f32, ()) = session.run((&loss, &train), feeds! { &x => xs, &y => ys })?;
+        let (now, ()): (f32, ()) = session.run_with((&loss, &train), feeds! { &x => xs, &y => ys })?;
         if step % 20 == 0 {
             println!("step {step}: loss {now:.6}");
         }

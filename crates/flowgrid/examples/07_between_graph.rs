@@ -35,11 +35,11 @@ fn client(task: &Task, target: &str, turns: Receiver<usize>, next: Sender<usize>
     let session = Session::connect(target, &graph)?;
     for step in turns {
         if step == 0 {
-            session.execute(&global_variables_initializer(&graph), feeds! {})?; // the chief, before all others
+            session.execute(&global_variables_initializer(&graph))?; // the chief, before all others
         }
         if step <= STEPS {
             let (xs, ys) = batch(step);
-            let (now, ()): (f32, ()) = session.run((&loss, &train), feeds! { &x => xs, &y => ys })?;
+            let (now, ()): (f32, ()) = session.run_with((&loss, &train), feeds! { &x => xs, &y => ys })?;
             if step % 20 < 2 {
                 println!("step {step} on {task}: loss {now:.6}");
             }

@@ -32,21 +32,21 @@ fn work(target: &str, worker: usize) -> Result<[f32; 2]> {
     let session = Arc::new(Session::connect(target, &graph)?);
     let coordinator = Coordinator::new();
     if worker == 0 {
-        session.execute(&init, feeds! {})?;
-        session.execute(&sync.chief_init_op, feeds! {})?;
-        session.execute(&tokens, feeds! {})?;
+        session.execute(&init)?;
+        session.execute(&sync.chief_init_op)?;
+        session.execute(&tokens)?;
         sync.chief_queue_runner.start(&session, &coordinator)?;
     } else {
-        while !session.run::<Vec<String>>(&sync.ready_for_local_init_op, feeds! {})?.is_empty() {
+        while !session.run::<Vec<String>>(&sync.ready_for_local_init_op)?.is_empty() {
             std::thread::sleep(Duration::from_millis(50));
         }
-        session.execute(&sync.local_step_init_op, feeds! {})?;
+        session.execute(&sync.local_step_init_op)?;
     }
     for step in 0..STEPS {
         let (xs, ys) = examples(step, worker);
-        session.execute(&sync.train_op, feeds! { &x => xs, &y => ys })?;
+        session.execute_with(&sync.train_op, feeds! { &x => xs, &y => ys })?;
     }
-    let (w, b): (Vec<f32>, f32) = session.run((&w, &b.reshape(&[])), feeds! {})?;
+    let (w, b): (Vec<f32>, f32) = session.run((&w, &b.reshape(&[])))?;
     coordinator.request_stop();
     session.close()?;
     coordinator.join()?;

@@ -24,7 +24,7 @@ fn learn(folder: &str, steps: i64) -> Result<f32> {
         .start()?;
     let mut slope = 0.0;
     session.until_stop(|session| {
-        ((), slope) = session.run((&train, &w), feeds! {})?;
+        ((), slope) = session.run((&train, &w))?;
         Ok(())
     })?;
     Ok(slope)

@@ -16,14 +16,14 @@ fn main() -> Result<()> {
     let saver = Saver::new(&graph)?;
 
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {})?;
+    session.execute(&global_variables_initializer(&graph))?;
     for step in 1..=7 {
-        session.execute(&doubled, feeds! {})?;
+        session.execute(&doubled)?;
         saver.save(&session, &path, step)?;
     }
     // The newest five are kept; any of them can be restored.
     saver.restore(&session, &format!("{path}-3"))?;
-    let values: Vec<f32> = session.run(&w, feeds! {})?;
+    let values: Vec<f32> = session.run(&w)?;
     println!("after step 3: {values:?}");
     assert_eq!(values, [8.0, 16.0]);
 
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     if let Some(saver) = saver {
         saver.restore(&session, &newest)?;
     }
-    let answer: f32 = session.run("answer:0", feeds! {})?;
+    let answer: f32 = session.run("answer:0")?;
     println!("the newest gives {answer}");
     assert_eq!(answer, 384.0);
     std::fs::remove_dir_all(&folder).map_err(|error| Error::new(flowgrid::Code::Internal, error.to_string()))

@@ -30,16 +30,16 @@ fn main() -> Result<()> {
     let writer = FileWriter::new(&folder)?;
     writer.add_graph(&graph)?;
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {})?;
+    session.execute(&global_variables_initializer(&graph))?;
     let points = [[0.0f32, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]];
     let heights = [[0.0f32], [3.0], [2.0], [5.0]];
     let mut last = f32::INFINITY;
     for step in 0..20 {
         let options = RunOptions { trace: step == 10, ..RunOptions::default() };
         let ((value, report), metadata): ((f32, Tensor), _) =
-            session.run_with((&loss, &merged), feeds! { &x => points, &y => heights }, options)?;
+            session.run_with_options((&loss, &merged), feeds! { &x => points, &y => heights }, options)?;
         writer.add_summary(report.to_string_scalar()?, step)?;
-        session.execute(&train, feeds! { &x => points, &y => heights })?;
+        session.execute_with(&train, feeds! { &x => points, &y => heights })?;
         if step == 10 {
             writer.add_run_metadata(&metadata, "step 10", step)?;
             std::fs::write(format!("{folder}/trace.json"), chrome_trace(&metadata)).expect("the folder is there");

@@ -51,7 +51,7 @@ fn work(targets: &[String], ps: usize, task: usize, folder: &str, together: bool
     let (mut batches, mut mean) = ((task as u32..).step_by(targets.len()).map(digits), 2.3);
     session.until_stop(|session| {
         let (pixels, numbers) = batches.next().expect("there is no end");
-        let (now, ()): (f32, ()) = session.run((&loss, &train), feeds! { &x => pixels, &labels => numbers })?;
+        let (now, ()): (f32, ()) = session.run_with((&loss, &train), feeds! { &x => pixels, &labels => numbers })?;
         mean += 0.1 * (now - mean);
         Ok(())
     })?;

@@ -34,12 +34,12 @@ fn main() -> Result<()> {
     supervisor.managed_session("", |session| {
         let (looking, watched, counter) = (session.clone(), seen.clone(), step.clone());
         supervisor.repeat(Some(Duration::from_millis(10)), move || {
-            watched.store(looking.run(&counter, feeds! {})?, Ordering::SeqCst);
+            watched.store(looking.run(&counter)?, Ordering::SeqCst);
             Ok(())
         })?;
         while !supervisor.should_stop() {
-            if let Err(end) = session.execute(&train, feeds! {}) {
-                let (steps, total): (i64, i64) = session.run((&step, &total), feeds! {})?;
+            if let Err(end) = session.execute(&train) {
+                let (steps, total): (i64, i64) = session.run((&step, &total))?;
                 println!("{steps} steps, a total of {total}");
                 return Err(end);
             }

@@ -14,8 +14,8 @@
 //! let y = x.matmul(&w) + &b;
 //!
 //! let session = Session::local(&graph);
-//! session.execute(&global_variables_initializer(&graph), feeds! {})?;
-//! let rows: Vec<[f32; 1]> = session.run(&y, feeds! { &x => [[3.0f32, 4.0], [5.0, 6.0]] })?;
+//! session.execute(&global_variables_initializer(&graph))?;
+//! let rows: Vec<[f32; 1]> = session.run_with(&y, feeds! { &x => [[3.0f32, 4.0], [5.0, 6.0]] })?;
 //! assert_eq!(rows, [[11.0], [17.0]]);
 //! # Ok::<(), flowgrid::Error>(())
 //! ```
@@ -30,7 +30,7 @@
 //! let cube = &x * &x * &x;
 //! let slope = dense(&gradients(&[&cube], &[&x])?[0].clone().expect("the cube depends on x"));
 //! let bend = dense(&gradients(&[&slope], &[&x])?[0].clone().expect("the slope depends on x"));
-//! let values: [f32; 3] = Session::local(&graph).run([&cube, &slope, &bend], feeds! { &x => 2.0f32 })?;
+//! let values: [f32; 3] = Session::local(&graph).run_with([&cube, &slope, &bend], feeds! { &x => 2.0f32 })?;
 //! assert_eq!(values, [8.0, 12.0, 12.0]);
 //! # Ok::<(), flowgrid::Error>(())
 //! ```
@@ -52,12 +52,14 @@
 //!     .checkpoint_dir(&folder)
 //!     .hook(hooks::StopAtStep::last_step(50))
 //!     .start()?;
-//! session.until_stop(|session| session.run(&train, feeds! {}))?;
+//! session.until_stop(|session| session.run(&train))?;
 //! assert!(latest_checkpoint(&folder)?.is_some_and(|path| path.ends_with("model.ckpt-50")));
 //! # std::fs::remove_dir_all(&*folder).ok();
 //! # Ok::<(), flowgrid::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+
+pub mod defaults;
 
 pub use gradient::GradientOptions;
 pub use graph::{
@@ -66,6 +68,7 @@ pub use graph::{
 pub use io::FileSystems;
 pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
 pub use ops;
+pub use ops::raw as raw_ops;
 pub use session::{
     Addresses, Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, Given, LocalCluster,
     PartialRun, RunMetadata, RunOptions, Server, ServerDef, ServerOptions, Session, SessionConfig, SyncPolicy, Task,

@@ -29,6 +29,25 @@ pub const REGULARIZATION_LOSSES: &str = "regularization_losses";
 pub const SUMMARIES: &str = "summaries";
 /// The step counter.
 pub const GLOBAL_STEP: &str = "global_step";
+/// Nodes that apply gradients; `Optimizer::apply_gradients` adds them.
+pub const TRAIN_OP: &str = "train_op";
+/// Queue runners, which start with a session.
+pub const QUEUE_RUNNERS: &str = "queue_runners";
+/// Savers, which a meta graph carries.
+pub const SAVERS: &str = "savers";
+/// The node that initializes the variables.
+pub const INIT_OP: &str = "init_op";
+/// The node that initializes the variables and tables of one process.
+pub const LOCAL_INIT_OP: &str = "local_init_op";
+/// The tensor with the names of variables that have no value.
+pub const READY_OP: &str = "ready_op";
+/// The tensor with the names of global variables that have no value.
+pub const READY_FOR_LOCAL_INIT_OP: &str = "ready_for_local_init_op";
+/// The tensor with all summaries.
+pub const SUMMARY_OP: &str = "summary_op";
+/// Nodes that initialize what a saved model brought.
+pub const SAVED_MODEL_INITIALIZERS: &str = "saved_model_initializers";
+pub use ops::data_structures::lookup::access::TABLE_INITIALIZERS;
 
 /// All variables of a graph, in the order they were made.
 pub fn global_variables(graph: &Graph) -> Vec<Variable> {
@@ -58,7 +77,7 @@ pub fn global_variables_initializer(graph: &Graph) -> Node {
 /// A node that gives these variables their initial values.
 pub fn initializer(graph: &Graph, name: &str, variables: &[Variable]) -> Node {
     let initializers: Vec<Node> = variables.iter().map(|variable| variable.initializer().clone()).collect();
-    graph.root().after(&initializers).op("NoOp").named(name).node()
+    ops::control::no_op::group_in(&graph.root().named(name), &initializers)
 }
 
 /// The names of those of these variables that have no value yet, as the node says when it runs.

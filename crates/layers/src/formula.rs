@@ -9,7 +9,8 @@ pub trait Formulas {
     fn constant(&self, value: impl Into<Tensor>) -> Output;
     /// A value given to each step; dimensions below zero are open.
     fn placeholder(&self, dtype: DType, dims: &[i64]) -> Output;
-    /// A node that runs after all these and does nothing.
+    /// A node that runs after all these and does nothing else. It is `group_deps`; if the nodes are on several
+    /// devices, it waits for one `group_deps/NoOp` on each.
     fn group(&self, nodes: &[graph::Node]) -> graph::Node;
 }
 
@@ -23,7 +24,7 @@ impl Formulas for Scope {
     }
 
     fn group(&self, nodes: &[graph::Node]) -> graph::Node {
-        self.after(nodes).op("NoOp").named("group_deps").node()
+        ops::control::no_op::group(self, nodes)
     }
 }
 

@@ -1,18 +1,20 @@
-//! What a step is asked for: one thing, or tuples, arrays and vectors of things.
+//! What a step fetches: one value, or tuples, arrays, vectors and maps of values, nested as the caller likes.
 
 use crate::{FromTensor, Values};
 use graph::{Fetch, Fetchable};
 use status::{Result, internal};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash};
 
-/// Things a step can be asked for.
+/// Everything a step can fetch.
 pub trait Fetches {
-    /// Adds what is asked for, in order.
+    /// Appends what is fetched, in order.
     fn ask(&self, asked: &mut Vec<Fetch>);
 }
 
-/// Things a step can be asked for whose answer can be read as a `V`.
+/// Fetches whose values can be read as a `V`.
 pub trait FetchAs<V>: Fetches {
-    /// Reads as many answers as were asked for.
+    /// Reads the values of these fetches, in the order of `ask`.
     fn answer(&self, values: &mut Values) -> Result<V>;
 }
 
@@ -39,6 +41,19 @@ impl Fetches for &str {
 }
 
 impl<V: FromTensor> FetchAs<V> for &str {
+    fn answer(&self, values: &mut Values) -> Result<V> {
+        values.take()
+    }
+}
+
+/// A tensor or a node by name, as for `&str`.
+impl Fetches for String {
+    fn ask(&self, asked: &mut Vec<Fetch>) {
+        self.as_str().ask(asked);
+    }
+}
+
+impl<V: FromTensor> FetchAs<V> for String {
     fn answer(&self, values: &mut Values) -> Result<V> {
         values.take()
     }
@@ -77,7 +92,34 @@ impl<F: Fetches, const N: usize> Fetches for [F; N] {
 impl<F: FetchAs<V>, V, const N: usize> FetchAs<[V; N]> for [F; N] {
     fn answer(&self, values: &mut Values) -> Result<[V; N]> {
         let answers = self.iter().map(|fetch| fetch.answer(values)).collect::<Result<Vec<V>>>()?;
-        answers.try_into().map_err(|_| internal!("another number of answers than was asked for"))
+        answers.try_into().map_err(|_| internal!("the step returned a different number of values than was fetched"))
+    }
+}
+
+// Both passes walk the same unchanged map, so they see the same order.
+impl<K, F: Fetches, S> Fetches for HashMap<K, F, S> {
+    fn ask(&self, asked: &mut Vec<Fetch>) {
+        self.values().for_each(|fetch| fetch.ask(asked));
+    }
+}
+
+/// The values under the same keys.
+impl<K: Clone + Eq + Hash, F: FetchAs<V>, V, S: BuildHasher + Default> FetchAs<HashMap<K, V, S>> for HashMap<K, F, S> {
+    fn answer(&self, values: &mut Values) -> Result<HashMap<K, V, S>> {
+        self.iter().map(|(key, fetch)| Ok((key.clone(), fetch.answer(values)?))).collect()
+    }
+}
+
+impl<K, F: Fetches> Fetches for BTreeMap<K, F> {
+    fn ask(&self, asked: &mut Vec<Fetch>) {
+        self.values().for_each(|fetch| fetch.ask(asked));
+    }
+}
+
+/// The values under the same keys.
+impl<K: Clone + Ord, F: FetchAs<V>, V> FetchAs<BTreeMap<K, V>> for BTreeMap<K, F> {
+    fn answer(&self, values: &mut Values) -> Result<BTreeMap<K, V>> {
+        self.iter().map(|(key, fetch)| Ok((key.clone(), fetch.answer(values)?))).collect()
     }
 }
 
@@ -106,4 +148,16 @@ tuples! {
     (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5)
     (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6)
     (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7)
+    (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7, F8 V8 8)
+    (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7, F8 V8 8, F9 V9 9)
+    (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7, F8 V8 8, F9 V9 9, F10 V10 10)
+    (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7, F8 V8 8, F9 V9 9, F10 V10 10, F11 V11 11)
+    (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7, F8 V8 8, F9 V9 9, F10 V10 10,
+     F11 V11 11, F12 V12 12)
+    (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7, F8 V8 8, F9 V9 9, F10 V10 10,
+     F11 V11 11, F12 V12 12, F13 V13 13)
+    (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7, F8 V8 8, F9 V9 9, F10 V10 10,
+     F11 V11 11, F12 V12 12, F13 V13 13, F14 V14 14)
+    (F0 V0 0, F1 V1 1, F2 V2 2, F3 V3 3, F4 V4 4, F5 V5 5, F6 V6 6, F7 V7 7, F8 V8 8, F9 V9 9, F10 V10 10,
+     F11 V11 11, F12 V12 12, F13 V13 13, F14 V14 14, F15 V15 15)
 }

@@ -15,8 +15,13 @@ impl<'a> PartialRun<'a> {
         PartialRun { session, handle }
     }
 
-    /// Runs a piece.
-    pub fn run<V>(&self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
+    /// Runs a piece of the step without feeds.
+    pub fn run<V>(&self, fetches: impl FetchAs<V>) -> Result<V> {
+        self.run_with(fetches, Feeds::new())
+    }
+
+    /// Runs a piece of the step.
+    pub fn run_with<V>(&self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
         let mut asked = Vec::new();
         fetches.ask(&mut asked);
         let (mut values, _) = self.session.step(&asked, feeds, RunOptions::default(), Some(self.handle.clone()))?;

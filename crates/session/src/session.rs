@@ -59,22 +59,37 @@ impl Session {
         &self.config
     }
 
-    /// Runs a step and reads its answers as the type the caller names:
-    /// `let (loss, ()): (f32, ()) = session.run((&loss, &train), feeds! { &x => batch })?;`
-    pub fn run<V>(&self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
-        self.run_with(fetches, feeds, RunOptions::default()).map(|(values, _)| values)
+    /// Runs a step without feeds and reads the fetched values as the type the caller names:
+    /// `let loss: f32 = session.run(&loss)?;`
+    pub fn run<V>(&self, fetches: impl FetchAs<V>) -> Result<V> {
+        self.run_with(fetches, Feeds::new())
     }
 
-    /// As `run`, with options; also gives what they asked for.
-    pub fn run_with<V>(&self, fetches: impl FetchAs<V>, feeds: Feeds, options: RunOptions) -> Result<(V, RunMetadata)> {
+    /// Runs a step with feeds: `let (loss, ()): (f32, ()) = session.run_with((&loss, &train), feeds! { &x => batch })?;`
+    pub fn run_with<V>(&self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
+        self.run_with_options(fetches, feeds, RunOptions::default()).map(|(values, _)| values)
+    }
+
+    /// Runs a step with feeds and options. Also returns the metadata that the options asked for.
+    pub fn run_with_options<V>(
+        &self,
+        fetches: impl FetchAs<V>,
+        feeds: Feeds,
+        options: RunOptions,
+    ) -> Result<(V, RunMetadata)> {
         let mut asked = Vec::new();
         fetches.ask(&mut asked);
         let (mut values, metadata) = self.step(&asked, feeds, options, None)?;
         Ok((fetches.answer(&mut values)?, metadata))
     }
 
-    /// Runs nodes for their effects; nothing is fetched.
-    pub fn execute(&self, targets: impl Fetches, feeds: Feeds) -> Result<()> {
+    /// Runs nodes for their effects; nothing is fetched: `session.execute(&train)?;`
+    pub fn execute(&self, targets: impl Fetches) -> Result<()> {
+        self.execute_with(targets, Feeds::new())
+    }
+
+    /// Runs nodes for their effects, with feeds.
+    pub fn execute_with(&self, targets: impl Fetches, feeds: Feeds) -> Result<()> {
         let mut asked = Vec::new();
         targets.ask(&mut asked);
         let targets: Vec<Fetch> = asked.iter().map(|fetch| Fetch::Target(fetch.node().to_string())).collect();

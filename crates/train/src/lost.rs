@@ -3,7 +3,7 @@
 use crate::monitored::step_number;
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use graph::Output;
-use session::{Feeds, Session, SessionConfig};
+use session::{Session, SessionConfig};
 use status::{Code, Error, Result};
 use std::time::Duration;
 use tensor::Tensor;
@@ -76,7 +76,7 @@ impl Last<'_> {
     /// Where the step counter is, if that is less than where it was.
     fn went_back(&self, session: &Session) -> Result<Option<i64>> {
         let (Some(counter), Some(step)) = (self.counter, self.step) else { return Ok(None) };
-        let found = step_number(&session.run::<Tensor>(counter, Feeds::new())?)?;
+        let found = step_number(&session.run::<Tensor>(counter)?)?;
         Ok((found < step).then_some(found))
     }
 

@@ -61,7 +61,7 @@ impl ExponentialMovingAverage {
             self.update(&beside, &average, &variable.read(&beside))
         };
         let updates: Vec<Node> = variables.iter().map(update).collect();
-        Some(scope.after(&updates).op("NoOp").named_as_scope().node())
+        Some(ops::control::no_op::group_in(&scope, &updates))
     }
 
     /// As `apply`, for values that are no variables, such as a loss. Their averages begin with zero.
@@ -73,7 +73,7 @@ impl ExponentialMovingAverage {
             self.update(&beside, &average, &value.seen_from(&beside))
         };
         let updates: Vec<Node> = values.iter().map(update).collect();
-        Some(scope.after(&updates).op("NoOp").named_as_scope().node())
+        Some(ops::control::no_op::group_in(&scope, &updates))
     }
 
     /// The average of a variable, if it is kept.

@@ -118,7 +118,7 @@ impl SessionManager {
                 ));
             }
             if let Some(op) = init.op {
-                session.execute(op, init.feeds.clone())?;
+                session.execute_with(op, init.feeds.clone())?;
             }
             if let Some(function) = init.function {
                 function(&session)?;
@@ -225,7 +225,7 @@ impl SessionManager {
         let Some(op) = &self.local_init else { return Ok(None) };
         let why = missing(self.ready_for_local_init.as_ref(), session)?;
         if why.is_none() {
-            session.execute(op, self.local_init_feeds.clone())?;
+            session.execute_with(op, self.local_init_feeds.clone())?;
         }
         Ok(why)
     }
@@ -233,7 +233,7 @@ impl SessionManager {
     /// Where the step counter of the servers is, if all variables have values.
     fn live_step(&self, session: &Session) -> Result<Option<i64>> {
         let Some(counter) = get_global_step(&self.graph) else { return Ok(None) };
-        match session.run::<Tensor>(counter.value(), Feeds::new()) {
+        match session.run::<Tensor>(counter.value()) {
             Ok(step) => match missing(self.ready_for_local_init.as_ref(), session)? {
                 None => step_number(&step).map(Some),
                 Some(_) => Ok(None),
@@ -329,7 +329,7 @@ pub(crate) fn is_lost(error: &Error) -> bool {
 /// The variables without values, as `op` tells; none if all have one.
 fn missing(op: Option<&Output>, session: &Session) -> Result<Option<String>> {
     let Some(op) = op else { return Ok(None) };
-    match session.run::<Tensor>(op, Feeds::new()) {
+    match session.run::<Tensor>(op) {
         Ok(names) if names.elements() == 0 || names.dtype() != DType::STRING => Ok(None),
         Ok(names) => {
             let names: Vec<_> = names.strings()?.iter().map(|name| String::from_utf8_lossy(name)).collect();

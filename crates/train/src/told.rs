@@ -29,7 +29,7 @@ pub(crate) fn wait(ready: &Output, master: &str, config: &SessionConfig, limit: 
     let session = Session::with_config(master, &waiting, config.clone())?;
     let begin = Instant::now();
     let options = RunOptions { timeout: Some(limit), ..RunOptions::default() };
-    match session.run_with::<Tensor>(ready.name().as_str(), Feeds::new(), options) {
+    match session.run_with_options::<Tensor>(ready.name().as_str(), Feeds::new(), options) {
         Ok((names, _)) if names.elements() == 0 => Ok(Told::Ready),
         Ok(_) => Ok(Told::Nothing),
         // However the wire says that the time is over.

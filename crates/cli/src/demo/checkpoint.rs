@@ -42,7 +42,7 @@ impl Checkpoints {
 
     /// Writes a checkpoint, which is called after the steps that were made; gives its name.
     pub fn save(&self, session: &Session, step: &Variable) -> Result<String> {
-        let (path, step) = (format!("{}/model.ckpt", self.folder), session.run::<i64>(step, feeds! {})?);
+        let (path, step) = (format!("{}/model.ckpt", self.folder), session.run::<i64>(step)?);
         self.showing("save", || self.saver.save(session, &path, step))
     }
 

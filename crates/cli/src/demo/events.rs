@@ -53,7 +53,7 @@ impl Events {
         let step = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         self.writer.add_scalar("loss", f64::from(loss), step)?;
         if let Some((metrics, histograms)) = self.whole.as_mut().filter(|_| own_steps as i64 % EVERY == 0) {
-            let spread: Tensor = session.run(&*histograms, feeds! {})?;
+            let spread: Tensor = session.run(&*histograms)?;
             self.writer.add_summary(spread.to_string_scalar()?, step)?;
             metrics.report(session, step)?;
         }

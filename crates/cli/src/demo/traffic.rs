@@ -34,7 +34,7 @@ impl Counters {
     pub fn read(&self, session: &Session) -> Counts {
         let ask = |outputs: &[Output; 2]| {
             let options = RunOptions { timeout: Some(PATIENCE), ..RunOptions::default() };
-            session.run_with::<Vec<i64>>(&outputs[..], feeds! {}, options).ok()?.0.try_into().ok()
+            session.run_with_options::<Vec<i64>>(&outputs[..], feeds! {}, options).ok()?.0.try_into().ok()
         };
         self.0.iter().filter_map(|(task, outputs)| Some((task.clone(), ask(outputs)?))).collect()
     }

@@ -66,7 +66,7 @@ impl Worker {
     pub fn begin(&self) -> Result<Option<String>> {
         let restored = self.checkpoints.as_ref().map_or(Ok(None), |checkpoints| checkpoints.restore(&self.session))?;
         if restored.is_none() {
-            self.session.execute(&global_variables_initializer(&self.graph), feeds! {})?;
+            self.session.execute(&global_variables_initializer(&self.graph))?;
         }
         Ok(restored)
     }
@@ -124,7 +124,8 @@ impl Worker {
         let (images, labels) = digits.examples(&digits.batch(step, self.batch, TRAINING))?;
         let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
         let options = RunOptions { trace, ..RunOptions::default() };
-        let ((loss, ()), metadata) = self.session.run_with((&self.model.loss, &self.model.train), feeds, options)?;
+        let ((loss, ()), metadata) =
+            self.session.run_with_options((&self.model.loss, &self.model.train), feeds, options)?;
         Ok((loss, metadata))
     }
 
@@ -136,7 +137,7 @@ impl Worker {
     pub fn test(&self, digits: &Digits, numbers: &[usize]) -> Result<(f32, f32)> {
         let (images, labels) = digits.examples(numbers)?;
         let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
-        Ok(self.session.run((&self.model.loss, &self.model.accuracy), feeds)?)
+        Ok(self.session.run_with((&self.model.loss, &self.model.accuracy), feeds)?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A small network learns exclusive or: variables, gradients and updates of one step fit together.
 
 use super::graph;
-use crate::{Session, feeds};
+use crate::Session;
 use gradient::{Gradient, gradients};
 use graph::{Node, Output, Scope};
 use ops::array::constant::constant;
@@ -46,12 +46,12 @@ fn exclusive_or_is_learned() {
         })
         .collect();
     let session = Session::local(&graph);
-    session.execute((&init1, &init2, &init3), feeds! {}).unwrap();
-    let before: f32 = session.run(&loss, feeds! {}).unwrap();
+    session.execute((&init1, &init2, &init3)).unwrap();
+    let before: f32 = session.run(&loss).unwrap();
     for _ in 0..800 {
-        session.execute(updates.iter().collect::<Vec<_>>(), feeds! {}).unwrap();
+        session.execute(updates.iter().collect::<Vec<_>>()).unwrap();
     }
-    let (after, answers): (f32, Vec<f32>) = session.run((&loss, &answer), feeds! {}).unwrap();
+    let (after, answers): (f32, Vec<f32>) = session.run((&loss, &answer)).unwrap();
     assert!(before > 0.2 && after < 0.01, "loss went from {before} to {after}");
     let rounded: Vec<f32> = answers.iter().map(|answer| answer.round() + 0.0).collect();
     assert_eq!(rounded, [0.0, 1.0, 1.0, 0.0]);

@@ -10,6 +10,7 @@ use crate::{ClusterSpec, RunOptions, Server, ServerOptions, Session, SessionConf
 use graph::{AttrValue, Graph, Output};
 use ops::array::constant::{constant, placeholder};
 use status::Code;
+use std::collections::{BTreeMap, HashMap};
 use std::net::TcpListener;
 use std::time::Duration;
 use tensor::{DType, PartialShape, Tensor};
@@ -28,7 +29,7 @@ fn a_formula_gives_its_value() {
     let (x, y) = (scalar(&graph, "x"), scalar(&graph, "y"));
     let z = (&x + &y) * 2.0 - &x / &y;
     let session = Session::local(&graph);
-    let value: f32 = session.run(&z, feeds! { &x => 6.0f32, &y => 2.0f32 }).unwrap();
+    let value: f32 = session.run_with(&z, feeds! { &x => 6.0f32, &y => 2.0f32 }).unwrap();
     assert_eq!(value, 13.0);
 }
 
@@ -41,13 +42,13 @@ fn answers_have_the_shape_of_what_was_asked() {
     let nothing = graph.root().op("NoOp").node();
     let session = Session::local(&graph);
     let (rows, number, (text, ())): (Vec<[f32; 2]>, i64, (String, ())) =
-        session.run((&a, &b, (&text, &nothing)), feeds! {}).unwrap();
+        session.run((&a, &b, (&text, &nothing))).unwrap();
     assert_eq!((rows, number, text.as_str()), (vec![[1.0, 2.0], [3.0, 4.0]], 7, "hello"));
-    let twice: [Tensor; 2] = session.run([&a, &a], feeds! {}).unwrap();
+    let twice: [Tensor; 2] = session.run([&a, &a]).unwrap();
     assert_eq!(twice[1].shape().dims(), [2, 2]);
-    let list: Vec<i64> = session.run(vec![&b, &b, &b], feeds! {}).unwrap();
+    let list: Vec<i64> = session.run(vec![&b, &b, &b]).unwrap();
     assert_eq!(list, [7, 7, 7]);
-    session.execute((&a, &nothing), feeds! {}).unwrap();
+    session.execute((&a, &nothing)).unwrap();
 }
 
 #[test]
@@ -56,9 +57,9 @@ fn wrong_types_are_errors() {
     let b = constant(&graph.root(), Tensor::from(7i64));
     let nothing = graph.root().op("NoOp").node();
     let session = Session::local(&graph);
-    let error = session.run::<f32>(&b, feeds! {}).unwrap_err();
+    let error = session.run::<f32>(&b).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
-    let error = session.run::<f32>(&nothing, feeds! {}).unwrap_err();
+    let error = session.run::<f32>(&nothing).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
 }
 
@@ -71,12 +72,12 @@ fn a_server_may_be_started_after_its_client() {
     let seven = constant(&graph.root(), Tensor::from(7i64));
     let impatient = SessionConfig { connect_timeout: Some(Duration::from_millis(200)), ..SessionConfig::default() };
     let session = Session::with_config(&address, &graph, impatient).unwrap();
-    let error = session.run::<i64>(&seven, feeds! {}).unwrap_err();
+    let error = session.run::<i64>(&seven).unwrap_err();
     let text = format!("The server at {address} does not answer: no sign of life for ");
     assert!(error.code == Code::Unavailable && error.message.starts_with(&text), "{error}");
     let session = Session::connect(&format!("grpc://{address}"), &graph).unwrap();
     let value = std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| session.run::<i64>(&seven, feeds! {}));
+        let waiting = scope.spawn(|| session.run::<i64>(&seven));
         let cluster = ClusterSpec::new().with_task("worker", 0, &address).unwrap();
         let task = Task { job: "worker".to_string(), index: 0 };
         let _server = Server::start_on(ServerOptions::new(cluster, task), listener).unwrap();
@@ -99,7 +100,7 @@ fn a_server_listens_where_it_is_told_to() {
     let seven = constant(&graph.root(), Tensor::from(7i64));
     for host in ["127.0.0.1", "127.0.0.2"] {
         let session = Session::connect(&format!("grpc://{host}:{port}"), &graph).unwrap();
-        assert_eq!(session.run::<i64>(&seven, feeds! {}), Ok(7), "{host}");
+        assert_eq!(session.run::<i64>(&seven), Ok(7), "{host}");
     }
     for (address, bind, place) in [
         ("outside.invalid:7", None, "outside.invalid:7"),
@@ -116,7 +117,7 @@ fn what_is_fed_can_be_fetched() {
     let graph = graph();
     let x = scalar(&graph, "x");
     let y = &x + 1.0;
-    let values: [f32; 2] = Session::local(&graph).run([&x, &y], feeds! { &x => 4f32 }).unwrap();
+    let values: [f32; 2] = Session::local(&graph).run_with([&x, &y], feeds! { &x => 4f32 }).unwrap();
     assert_eq!(values, [4.0, 5.0]);
 }
 
@@ -126,16 +127,16 @@ fn nodes_made_between_steps_are_run() {
     let x = scalar(&graph, "x");
     let session = Session::local(&graph);
     let y = &x + 1.0;
-    assert_eq!(session.run::<f32>(&y, feeds! { &x => 1.0f32 }).unwrap(), 2.0);
+    assert_eq!(session.run_with::<f32>(&y, feeds! { &x => 1.0f32 }).unwrap(), 2.0);
     let z = &y * 10.0;
-    assert_eq!(session.run::<f32>(&z, feeds! { &x => 1.0f32 }).unwrap(), 20.0);
+    assert_eq!(session.run_with::<f32>(&z, feeds! { &x => 1.0f32 }).unwrap(), 20.0);
 }
 
 #[test]
 fn a_building_error_is_told_by_run() {
     let graph = graph();
     let bad = graph.root().op("NoSuchOp").output();
-    let error = Session::local(&graph).run::<Tensor>(&bad, feeds! {}).unwrap_err();
+    let error = Session::local(&graph).run::<Tensor>(&bad).unwrap_err();
     assert_eq!(error.code, Code::NotFound);
     assert!(error.message.contains("NoSuchOp"), "{error}");
 }
@@ -145,9 +146,9 @@ fn a_closed_session_runs_nothing() {
     let graph = graph();
     let b = constant(&graph.root(), Tensor::from(7i64));
     let session = Session::local(&graph);
-    assert_eq!(session.run::<i64>(&b, feeds! {}).unwrap(), 7);
+    assert_eq!(session.run::<i64>(&b).unwrap(), 7);
     session.close().unwrap();
-    let error = session.run::<i64>(&b, feeds! {}).unwrap_err();
+    let error = session.run::<i64>(&b).unwrap_err();
     assert!(error.message.contains("Attempted to use a closed Session."), "{error}");
 }
 
@@ -171,8 +172,8 @@ fn a_step_runs_piece_by_piece() {
     let second = &first * &c;
     let session = Session::local(&graph);
     let partial = session.partial_run((&first, &second), &[&a, &b, &c]).unwrap();
-    let sum: f32 = partial.run(&first, feeds! { &a => 1f32, &b => 2f32 }).unwrap();
-    let product: f32 = partial.run(&second, feeds! { &c => sum * 17.0 }).unwrap();
+    let sum: f32 = partial.run_with(&first, feeds! { &a => 1f32, &b => 2f32 }).unwrap();
+    let product: f32 = partial.run_with(&second, feeds! { &c => sum * 17.0 }).unwrap();
     assert_eq!((sum, product), (3.0, 153.0));
 }
 
@@ -202,7 +203,7 @@ fn a_step_over_its_time_is_ended() {
         .output();
     let session = Session::local(&graph);
     let options = RunOptions { timeout: Some(Duration::from_millis(20)), ..RunOptions::default() };
-    let error = session.run_with::<f32>(&never, feeds! {}, options).err().unwrap();
+    let error = session.run_with_options::<f32>(&never, feeds! {}, options).err().unwrap();
     assert_eq!(error.code, Code::DeadlineExceeded, "{error}");
 }
 
@@ -213,7 +214,7 @@ fn traces_name_the_nodes_that_ran() {
     let y = graph.root().op("Square").named("y").input(&x).output();
     let session = Session::local(&graph);
     let options = RunOptions { trace: true, ..RunOptions::default() };
-    let (value, metadata): (f32, _) = session.run_with(&y, feeds! { &x => 3f32 }, options).unwrap();
+    let (value, metadata): (f32, _) = session.run_with_options(&y, feeds! { &x => 3f32 }, options).unwrap();
     assert_eq!(value, 9.0);
     assert!(metadata.stats.iter().any(|(_, nodes)| nodes.iter().any(|node| *node.name == *"y")));
 }
@@ -243,7 +244,7 @@ fn functions_have_gradients() {
         .unwrap();
     let dx = gradient::densify(&dx);
     let session = Session::local(&graph);
-    let (y, dx): (f32, f32) = session.run((&y, &dx), feeds! { &x => 2f32 }).unwrap();
+    let (y, dx): (f32, f32) = session.run_with((&y, &dx), feeds! { &x => 2f32 }).unwrap();
     assert_eq!((y, dx), (8.0, 12.0));
 }
 
@@ -263,7 +264,7 @@ fn placeholders_are_checked() {
     let x = placeholder(&graph.root(), DType::F32, PartialShape::new(&[2]));
     let y = &x * 2.0;
     let session = Session::local(&graph);
-    let error = session.run::<Tensor>(&y, feeds! {}).unwrap_err();
+    let error = session.run::<Tensor>(&y).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument, "{error}");
     assert!(error.message.contains("You must feed a value for placeholder tensor"), "{error}");
 }
@@ -291,11 +292,37 @@ fn a_product_gives_the_same_alone_and_with_what_follows_it() {
         let shifted = root.op("BiasAdd").input(&product).input(&bias).output();
         for activation in ["Relu", "Relu6", "Elu", "Tanh", "Sigmoid", "LeakyRelu"] {
             let result = root.op(activation).input(&shifted).output();
-            let alone: Tensor = session.run(&result, feeds()).unwrap();
+            let alone: Tensor = session.run_with(&result, feeds()).unwrap();
             // Whoever asks for the values between gets them, so nothing is joined here.
-            let (apart, _, _): (Tensor, Tensor, Tensor) = session.run((&result, &shifted, &product), feeds()).unwrap();
+            let (apart, _, _): (Tensor, Tensor, Tensor) =
+                session.run_with((&result, &shifted, &product), feeds()).unwrap();
             let (alone, apart) = (alone.values::<f32>().unwrap(), apart.values::<f32>().unwrap());
             assert_eq!(alone, apart, "{activation}");
         }
     }
+}
+
+#[test]
+fn fetches_of_any_number_and_from_maps() {
+    let graph = graph();
+    let scope = graph.root();
+    let numbers: Vec<Output> = (0..20).map(|i| constant(&scope, Tensor::from(i as f32))).collect();
+    let session = Session::local(&graph);
+
+    let all: Vec<f32> = session.run(&numbers[..]).unwrap();
+    assert_eq!(all, (0..20).map(|i| i as f32).collect::<Vec<_>>());
+    let some: Vec<f32> = session.run(&[&numbers[3], &numbers[1]][..]).unwrap();
+    assert_eq!(some, [3.0, 1.0]);
+    let n = &numbers;
+    let fetches = (&n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9], &n[10], &n[11]);
+    let (first, .., last): (f32, (), (), (), (), (), (), (), (), (), (), f32) = session.run(fetches).unwrap();
+    assert_eq!((first, last), (0.0, 11.0));
+
+    let named: HashMap<String, &Output> = numbers.iter().map(|number| (number.name(), number)).collect();
+    let found: HashMap<String, f32> = session.run(named).unwrap();
+    assert_eq!(found.len(), 20);
+    assert!(numbers.iter().zip(0..).all(|(number, i)| found[&number.name()] == i as f32));
+    let pairs = BTreeMap::from([("a", (&n[1], &n[2])), ("b", (&n[3], &n[4]))]);
+    let found: BTreeMap<&str, (f32, f32)> = session.run(pairs).unwrap();
+    assert_eq!(found, BTreeMap::from([("a", (1.0, 2.0)), ("b", (3.0, 4.0))]));
 }

@@ -29,7 +29,7 @@ fn what_the_server_has_is_laid_under_what_a_session_asks_for() {
     let three = constant(&graph.root(), Tensor::from(3f32));
     let devices = |config: SessionConfig| {
         let session = Session::with_config(&cluster.targets("worker")[0], &graph, config).unwrap();
-        let (value, metadata) = session.run_with::<f32>(&three, feeds! {}, RunOptions::default()).unwrap();
+        let (value, metadata) = session.run_with_options::<f32>(&three, feeds! {}, RunOptions::default()).unwrap();
         assert_eq!((value, metadata.placement()), (3.0, vec![format!("Const: (Const): {WORKER}")]));
         session.list_devices().unwrap().into_iter().map(|device| device.name).collect::<Vec<_>>()
     };
@@ -45,7 +45,7 @@ fn a_session_learns_its_placement_once() {
     let sum = constant(&far, Tensor::from(3f32)) + 1.0;
     let config = SessionConfig { log_placement: true, ..SessionConfig::default() };
     let session = Session::with_config(&cluster.targets("worker")[0], &graph, config).unwrap();
-    let placement = || session.run_with::<f32>(&sum, feeds! {}, RunOptions::default()).unwrap().1.placement();
+    let placement = || session.run_with_options::<f32>(&sum, feeds! {}, RunOptions::default()).unwrap().1.placement();
     let first = placement();
     assert!(!first.is_empty() && first.iter().all(|line| line.ends_with(PS)), "{first:?}");
     assert!(placement().is_empty());
@@ -61,10 +61,10 @@ fn a_server_that_is_joined_serves_until_its_end_and_is_gone_then() {
     let session = Session::connect(server.target(), &graph).unwrap();
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let joined = std::thread::spawn(move || server.join(async { drop(ended.await) }));
-    assert_eq!(session.run(&three, feeds! {}), Ok(3f32));
+    assert_eq!(session.run(&three), Ok(3f32));
     end.send(()).unwrap();
     joined.join().unwrap();
-    let error = session.run::<f32>(&three, feeds! {}).unwrap_err();
+    let error = session.run::<f32>(&three).unwrap_err();
     assert_eq!(error.code, Code::Unavailable, "{error}");
     assert!(error.message.contains("/job:worker/replica:0/task:0"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Targets of sessions: which are servers, which are this process, which are mistakes.
 
 use super::graph;
-use crate::{ClusterSpec, Server, ServerOptions, Session, Task, feeds};
+use crate::{ClusterSpec, Server, ServerOptions, Session, Task};
 use ops::array::constant::constant;
 use status::{Code, Error};
 use std::net::TcpListener;
@@ -57,6 +57,6 @@ fn a_host_may_be_an_ipv6_address_in_brackets() {
     let task = Task { job: "worker".to_string(), index: 0 };
     let server = Server::start_on(ServerOptions::new(cluster, task), listener).unwrap();
     for target in [server.target(), &address] {
-        assert_eq!(Session::connect(target, &graph).unwrap().run::<i64>(&seven, feeds! {}), Ok(7), "{target}");
+        assert_eq!(Session::connect(target, &graph).unwrap().run::<i64>(&seven), Ok(7), "{target}");
     }
 }

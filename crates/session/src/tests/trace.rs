@@ -67,7 +67,7 @@ fn traced() -> RunMetadata {
     let z = here.op("Exp").input(&y).output();
     let session = Session::connect(servers[0].target(), &graph).unwrap();
     let options = RunOptions { trace: true, ..RunOptions::default() };
-    let (value, metadata): (f32, _) = session.run_with(&z, feeds! { &x => 0.0f32 }, options).unwrap();
+    let (value, metadata): (f32, _) = session.run_with_options(&z, feeds! { &x => 0.0f32 }, options).unwrap();
     assert_eq!(value, 1.0);
     metadata
 }

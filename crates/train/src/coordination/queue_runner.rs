@@ -4,13 +4,13 @@ use super::Coordinator;
 use graph::{AttrList, AttrValue, Function, Graph, Node};
 use layers::Queue;
 use parking_lot::Mutex;
-use session::{Session, feeds};
+use session::Session;
 use status::{Code, Result, not_found};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The collection of queue runners, as TensorFlow calls it.
-pub const QUEUE_RUNNERS: &str = "queue_runners";
+pub use layers::collection::QUEUE_RUNNERS;
 
 pub use io::saved_model::QueueRunnerDef;
 
@@ -69,7 +69,7 @@ impl QueueRunner {
         coordinator.spawn(&name, move |coordinator| {
             coordinator.wait_for_stop(None);
             // The session may be closed by now, and the queue out of reach.
-            let _ = session.execute(&cancel, feeds! {});
+            let _ = session.execute(&cancel);
             Ok(())
         })
     }
@@ -92,7 +92,7 @@ impl QueueRunner {
             Err(error) if self.closed.contains(&error.code) => {
                 if left == 0 {
                     // It may be closed already.
-                    let _ = session.execute(&self.close, feeds! {});
+                    let _ = session.execute(&self.close);
                 }
                 Ok(())
             }

@@ -3,7 +3,7 @@
 use super::Coordinator;
 use graph::{Node, Scope};
 use layers::Queue;
-use session::{Session, feeds};
+use session::Session;
 use status::{Code, Result};
 use std::sync::Arc;
 use tensor::{DType, PartialShape};
@@ -28,7 +28,7 @@ impl SharedStop {
     /// Lets a coordinator stop when another one does, and the others when it does.
     pub fn join(&self, session: &Arc<Session>, coordinator: &Coordinator) -> Result<()> {
         let (wait, waiting) = (self.wait.clone(), session.clone());
-        coordinator.spawn("SharedStop-wait", move |coordinator| match waiting.execute(&wait, feeds! {}) {
+        coordinator.spawn("SharedStop-wait", move |coordinator| match waiting.execute(&wait) {
             Err(error) if error.code == Code::OutOfRange => {
                 coordinator.request_stop();
                 Ok(())
@@ -39,7 +39,7 @@ impl SharedStop {
         coordinator.spawn("SharedStop-tell", move |coordinator| {
             coordinator.wait_for_stop(None);
             // It may be closed by another already.
-            let _ = session.execute(&close, feeds! {});
+            let _ = session.execute(&close);
             Ok(())
         })
     }

@@ -37,7 +37,7 @@ impl FinalOps {
 impl SessionRunHook for FinalOps {
     fn end(&mut self, session: &Session) -> Result<()> {
         let names: Vec<&str> = self.fetches.iter().map(name).collect();
-        self.values = Some(session.run(names, self.feeds.clone())?);
+        self.values = Some(session.run_with(names, self.feeds.clone())?);
         Ok(())
     }
 }

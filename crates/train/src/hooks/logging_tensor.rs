@@ -3,7 +3,7 @@
 use super::{Every, Timer};
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::{Graph, Output};
-use session::{Feeds, Session};
+use session::Session;
 use status::{Result, invalid};
 use std::time::Duration;
 use tensor::Tensor;
@@ -118,7 +118,7 @@ impl SessionRunHook for LoggingTensor {
         if !self.at_end {
             return Ok(());
         }
-        let values: Vec<Tensor> = session.run(self.outputs(), Feeds::new())?;
+        let values: Vec<Tensor> = session.run(self.outputs())?;
         self.log(&values);
         Ok(())
     }

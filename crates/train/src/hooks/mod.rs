@@ -32,7 +32,7 @@ use crate::monitored::{RunValues, step_number};
 use crate::{FileWriter, FileWriterOptions, get_global_step};
 use graph::{Graph, Output};
 use io::FileSystems;
-use session::{Feeds, Session};
+use session::Session;
 use status::{Result, failed_precondition};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(crate) fn step_name(value: &Output) -> String {
 
 /// Where the step counter is now.
 fn read_step(session: &Session, step: &Output) -> Result<i64> {
-    step_number(&session.run::<Tensor>(step, Feeds::new())?)
+    step_number(&session.run::<Tensor>(step)?)
 }
 
 /// Where the step counter was when a step read it, as that step's first answer.

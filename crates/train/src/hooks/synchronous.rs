@@ -4,7 +4,7 @@ use crate::coordination::{Coordinator, QueueRunner};
 use crate::monitored::{RunArgs, RunContext, SessionContext, SessionRunHook};
 use crate::sync_replicas::SyncReplicas;
 use graph::{Node, Output};
-use session::{Session, feeds};
+use session::Session;
 use status::{Result, failed_precondition};
 
 /// Prepares a session for the steps of a [`SyncReplicas`]; the chief's also applies the means of all gradients.
@@ -52,7 +52,7 @@ impl SessionRunHook for Synchronous {
     fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
         self.join();
         let session = context.session();
-        let missing: Vec<String> = session.run(&self.ready, feeds! {})?;
+        let missing: Vec<String> = session.run(&self.ready)?;
         if !missing.is_empty() {
             return Err(failed_precondition!(
                 "Init operations did not make model ready for SyncReplicasOptimizer local_init. Init op: {}, error: \
@@ -61,9 +61,9 @@ impl SessionRunHook for Synchronous {
                 missing.join(", ")
             ));
         }
-        session.execute(&self.local_init, feeds! {})?;
+        session.execute(&self.local_init)?;
         let Some(chief) = &self.chief else { return Ok(()) };
-        session.execute(&chief.init_tokens, feeds! {})?;
+        session.execute(&chief.init_tokens)?;
         chief.runner.start(session, &self.coordinator)
     }
 

@@ -6,7 +6,7 @@ use crate::FileWriter;
 use crate::saver::device_of;
 use crate::session_manager::is_lost;
 use graph::{AttrValue, DeviceSpec, Graph, Node, Output, Scope};
-use ops::data_structures::queue_access::queue_size;
+use ops::data_structures::queue::access::queue_size;
 use ops::state::read_variable::read_variable;
 use session::{COUNTERS, Feeds, GradientCounts, RunOptions, Session, Task, TaskCounts};
 use status::{Error, Result};
@@ -128,7 +128,7 @@ impl ClusterMetrics {
 impl Question {
     fn ask(&self, session: &Session) -> Result<Vec<i64>> {
         let options = RunOptions { timeout: Some(PATIENCE), ..RunOptions::default() };
-        let (answers, _): (Vec<Tensor>, _) = session.run_with(&self.outputs[..], Feeds::new(), options)?;
+        let (answers, _): (Vec<Tensor>, _) = session.run_with_options(&self.outputs[..], Feeds::new(), options)?;
         answers.iter().map(number).collect()
     }
 

@@ -4,26 +4,12 @@ use crate::ready::{local_variables_initializer, report_uninitialized, report_uni
 use crate::saver::{Progress, Saver, Tell, to_log};
 use graph::{Graph, Node, Output, TensorName};
 use io::FileSystems;
-use layers::collection::{global_variables, nodes};
+pub use layers::collection::{INIT_OP, LOCAL_INIT_OP, READY_FOR_LOCAL_INIT_OP, READY_OP, SUMMARY_OP};
+use layers::collection::{SAVED_MODEL_INITIALIZERS, TABLE_INITIALIZERS, global_variables, nodes};
 use layers::{Formulas, collection};
 use session::{Feeds, Session};
 use status::{Result, failed_precondition, invalid};
 use std::sync::{Arc, OnceLock};
-
-/// The collection of the node that initializes.
-pub const INIT_OP: &str = "init_op";
-/// The collection of the node that initializes the variables of a process.
-pub const LOCAL_INIT_OP: &str = "local_init_op";
-/// The collection of the tensor with the names of variables that have no value.
-pub const READY_OP: &str = "ready_op";
-/// The collection of the tensor with the names of global variables that have no value.
-pub const READY_FOR_LOCAL_INIT_OP: &str = "ready_for_local_init_op";
-/// The collection of the tensor with all summaries.
-pub const SUMMARY_OP: &str = "summary_op";
-/// The collection of nodes that fill tables.
-const TABLE_INITIALIZERS: &str = "table_initializer";
-/// The collection of nodes that initialize what came from a saved model.
-const SAVED_MODEL_INITIALIZERS: &str = "saved_model_initializers";
 
 /// What initializes a model besides nodes.
 pub type InitFn = Box<dyn Fn(&Session) -> Result<()> + Send + Sync>;

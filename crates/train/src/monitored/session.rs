@@ -6,7 +6,7 @@ use crate::coordination::{Coordinator, JoinOptions, start_queue_runners};
 use crate::get_global_step;
 use crate::session_manager::is_lost;
 use graph::{Fetch, Fetchable, Graph};
-use session::{Feeds, FetchAs, RunOptions, Session};
+use session::{Feeds, FetchAs, Fetches, RunOptions, Session};
 use status::{Code, Error, Result, failed_precondition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,13 +111,31 @@ impl MonitoredSession {
         self.step
     }
 
-    /// Runs a step with hooks around it.
-    pub fn run<V>(&mut self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
-        self.run_with(fetches, feeds, RunOptions::default())
+    /// Runs a step without feeds, with hooks around it.
+    pub fn run<V>(&mut self, fetches: impl FetchAs<V>) -> Result<V> {
+        self.run_with(fetches, Feeds::new())
     }
 
-    /// As `run`, with options; hooks may ask for more.
-    pub fn run_with<V>(&mut self, fetches: impl FetchAs<V>, feeds: Feeds, options: RunOptions) -> Result<V> {
+    /// Runs nodes for their effects, with hooks around the step; nothing is fetched.
+    pub fn execute(&mut self, targets: impl Fetches) -> Result<()> {
+        self.execute_with(targets, Feeds::new())
+    }
+
+    /// Runs nodes for their effects, with feeds.
+    pub fn execute_with(&mut self, targets: impl Fetches, feeds: Feeds) -> Result<()> {
+        let mut asked = Vec::new();
+        targets.ask(&mut asked);
+        let names: Vec<&str> = asked.iter().map(Fetch::node).collect();
+        self.run_with::<Vec<()>>(names, feeds).map(drop)
+    }
+
+    /// Runs a step with feeds, with hooks around it.
+    pub fn run_with<V>(&mut self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
+        self.run_with_options(fetches, feeds, RunOptions::default())
+    }
+
+    /// Runs a step with feeds and options; hooks may add options.
+    pub fn run_with_options<V>(&mut self, fetches: impl FetchAs<V>, feeds: Feeds, options: RunOptions) -> Result<V> {
         loop {
             let session = self.opened()?;
             match self.run_once(&session, &fetches, &feeds, &options) {
@@ -260,7 +278,7 @@ impl MonitoredSession {
         let name = match &counter {
             Fetch::Value(name) | Fetch::Target(name) => name.as_str(),
         };
-        let found = step_number(&session.run::<Tensor>(name, Feeds::new())?)?;
+        let found = step_number(&session.run::<Tensor>(name)?)?;
         if let Some(before) = self.step.filter(|&before| again && found < before) {
             tracing::warn!("The global step went back from {before} to {found}: restored from a checkpoint");
         }

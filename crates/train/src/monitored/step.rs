@@ -60,7 +60,7 @@ pub(super) fn run_hooked<V, F: FetchAs<V>>(
     let asked = hooks.iter_mut().map(|hook| hook.before_run(&context)).collect::<Result<Vec<RunArgs>>>()?;
     let (feeds, options) = merged(&original, &asked)?;
     let everything = Everything { user: fetches, hooks: &asked, counter };
-    let ((user, answers, counter), metadata) = session.run_with(everything, feeds, options)?;
+    let ((user, answers, counter), metadata) = session.run_with_options(everything, feeds, options)?;
     let metadata = Arc::new(metadata);
     for (hook, values) in hooks.iter_mut().zip(answers) {
         hook.after_run(&context, &RunValues { values, metadata: metadata.clone() })?;

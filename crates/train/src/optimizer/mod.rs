@@ -21,9 +21,10 @@ pub use sign::{AddSign, PowerSign};
 
 use gradient::GradientOptions;
 use graph::{Node, Output, Scope};
-use layers::collection::trainable_variables;
+use layers::collection::{TRAIN_OP, trainable_variables};
 use layers::{Formulas, Kind, Variable};
 use op::{Gradient, Slices};
+use ops::control::no_op::group_in;
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
@@ -117,15 +118,17 @@ impl Optimizer {
         }
         updates.extend(self.rule.finish(&at(scope.after(&updates)), first));
         first.graph().check()?;
-        Ok(match step {
-            None => scope.after(&updates).op("NoOp").named_as_scope().node(),
+        let train_op = match step {
+            None => group_in(&scope, &updates),
             Some(counter) => {
-                let scope = scope.after(&updates).beside(counter.handle().node());
+                let scope = scope.after([&group_in(&scope.named("update"), &updates)]).beside(counter.handle().node());
                 let one = scope.constant(1i64);
                 let one = scope.op("Cast").input(&one).attr("DstT", counter.dtype()).output();
                 counter.assign_add(&one)
             }
-        })
+        };
+        train_op.graph().add_to_collection(TRAIN_OP, train_op.name());
+        Ok(train_op)
     }
 
     /// The variable an optimizer keeps for another, if it does: `momentum`, `m`, `v`, `accumulator`, …

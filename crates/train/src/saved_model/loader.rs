@@ -55,7 +55,7 @@ impl Loaded {
             saver.restore(session, &prefix)?;
         }
         match self.main_op() {
-            Some(op) => session.execute(op.as_str(), self.assets()?),
+            Some(op) => session.execute_with(op.as_str(), self.assets()?),
             None => Ok(()),
         }
     }
@@ -82,7 +82,7 @@ impl Loaded {
             return Err(invalid!("Input {missing} of signature {name} is missing"));
         }
         let names = signature.outputs.values().map(tensor_name).collect::<Result<Vec<&str>>>()?;
-        let values: Vec<Tensor> = session.run(names, feeds)?;
+        let values: Vec<Tensor> = session.run_with(names, feeds)?;
         Ok(signature.outputs.keys().cloned().zip(values).collect())
     }
 

@@ -4,6 +4,7 @@ use super::saveable::Saveable;
 use graph::{AttrList, AttrValue, DeviceSpec, Node, Output, Scope};
 use io::saved_model::Saver as SaverDef;
 use layers::Kind;
+use ops::control::no_op::group_in;
 use status::Result;
 use std::collections::BTreeMap;
 use tensor::{DType, PartialShape, Tensor};
@@ -19,7 +20,7 @@ pub(super) fn build(scope: &Scope, saveables: &[Saveable], sharded: bool) -> Res
             let all: Vec<&Saveable> = saveables.iter().collect();
             let saved = save_to(scope, &filename, &all);
             let assigned = restore_from(scope, &scope.on("/cpu:0"), &filename, &all);
-            (saved, group(scope, "restore_all", &assigned))
+            (saved, group_in(&scope.named("restore_all"), &assigned))
         }
         true => {
             let shards = by_device(saveables)?;
@@ -63,15 +64,13 @@ fn save_to(scope: &Scope, filename: &Output, saveables: &[&Saveable]) -> Output 
 }
 
 /// Reads variables from a checkpoint, `at` one place, and gives them their values; the nodes that do so.
-fn restore_from(scope: &Scope, at: &Scope, filename: &Output, saveables: &[&Saveable]) -> Vec<(Node, String)> {
+fn restore_from(scope: &Scope, at: &Scope, filename: &Output, saveables: &[&Saveable]) -> Vec<Node> {
     let restore = unique(scope, "RestoreV2");
     let (names, slices) = names_and_slices(at, &restore, saveables);
     let dtypes: Vec<DType> = saveables.iter().map(|saveable| saveable.variable.dtype()).collect();
     let op = at.op("RestoreV2").named(&restore).input(filename).input(&names).input(&slices);
     let read = op.attr("dtypes", dtypes).node();
-    let assign = |(place, saveable): (usize, &&Saveable)| {
-        (assign(scope, saveable, &read.output(place)), saveable.device.clone())
-    };
+    let assign = |(place, saveable): (usize, &&Saveable)| assign(scope, saveable, &read.output(place));
     saveables.iter().enumerate().map(assign).collect()
 }
 
@@ -142,33 +141,15 @@ fn restore_shards(scope: &Scope, filename: &Output, shards: &Shards<'_>) -> Resu
     let mut restored = Vec::new();
     for (device, saveables) in shards {
         let assigned = restore_from(scope, &scope.on(&on_cpu(device)?), filename, saveables);
-        let nodes: Vec<Node> = assigned.into_iter().map(|(node, _)| node).collect();
-        let shard = scope.on(device).after(&nodes).op("NoOp").named("restore_shard").node();
-        restored.push((shard, device.clone()));
+        restored.push(scope.on(device).after(&assigned).op("NoOp").named("restore_shard").node());
     }
-    Ok(group(scope, "restore_all", &restored))
+    Ok(group_in(&scope.named("restore_all"), &restored))
 }
 
 /// The first processor of the task of a device.
 fn on_cpu(device: &str) -> Result<String> {
     let spec = DeviceSpec::parse(device)?;
     Ok(DeviceSpec { kind: Some("CPU".to_string()), id: Some(0), ..spec }.to_string())
-}
-
-/// A node that runs after all these, each device having one of its own to wait for.
-fn group(scope: &Scope, name: &str, nodes: &[(Node, String)]) -> Node {
-    let mut by_device: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
-    for (node, device) in nodes {
-        by_device.entry(device).or_default().push(node);
-    }
-    if let [(device, nodes)] = &by_device.iter().collect::<Vec<_>>()[..] {
-        return scope.on(device).after(nodes.iter().copied()).op("NoOp").named(name).node();
-    }
-    let part = |(device, nodes): (&str, Vec<&Node>)| {
-        scope.on(device).after(nodes).op("NoOp").named(&format!("{name}/NoOp")).node()
-    };
-    let parts: Vec<Node> = by_device.into_iter().map(part).collect();
-    scope.after(&parts).op("NoOp").named(name).node()
 }
 
 /// The name the next node of an op gets in a scope, without the scope: its constants are called after it.

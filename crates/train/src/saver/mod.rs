@@ -29,7 +29,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tensor::Tensor;
 
 /// The collection in which savers are found.
-pub const SAVERS: &str = "savers";
+pub use layers::collection::SAVERS;
 
 /// Writes the variables of a graph to checkpoints, reads them back, and deletes checkpoints that are too old.
 ///
@@ -141,7 +141,7 @@ impl Saver {
     ) -> Result<String> {
         let step = step.into();
         self.check_names(path, step, options)?;
-        self.save_by(session, path, step, options, |feeds| session.run(self.def.save_tensor.as_str(), feeds))
+        self.save_by(session, path, step, options, |feeds| session.run_with(self.def.save_tensor.as_str(), feeds))
     }
 
     /// As `save_with`, for steps that go on meanwhile. The step in the name is the one that `counter` shows when the
@@ -157,7 +157,7 @@ impl Saver {
     ) -> Result<String> {
         let filename = snapshot::output(&self.graph, &self.def.filename_tensor);
         let (Some(snapshot), Some(filename)) = (self.snapshot.get().and_then(Option::as_ref), filename) else {
-            let step = step_number(&session.run::<Tensor>(counter, Feeds::new())?)?;
+            let step = step_number(&session.run::<Tensor>(counter)?)?;
             let written = self.save_with(session, path, step, options)?;
             read(step);
             return Ok(written);
@@ -165,10 +165,10 @@ impl Saver {
         self.check_names(path, Some(0), options)?;
         let save = self.def.save_tensor.as_str();
         let step = session.partial_run((snapshot, counter, save), &[&filename])?;
-        let (_, number): (Tensor, Tensor) = step.run((snapshot, counter), Feeds::new())?;
+        let (_, number): (Tensor, Tensor) = step.run((snapshot, counter))?;
         let number = step_number(&number)?;
         read(number);
-        self.save_by(session, path, Some(number), options, |feeds| step.run(save, feeds))
+        self.save_by(session, path, Some(number), options, |feeds| step.run_with(save, feeds))
     }
 
     /// Adds to the graph what [`Saver::save_snapshot`] needs to tell when all variables were read. Variables by
@@ -261,7 +261,7 @@ impl Saver {
             return Err(invalid!("The passed save_path is not a valid checkpoint: {path}"));
         }
         let feeds = Feeds::new().with_name(&self.def.filename_tensor, path);
-        let work = || session.execute(self.def.restore_op.as_str(), feeds);
+        let work = || session.execute_with(self.def.restore_op.as_str(), feeds);
         self.watched(session, Doing::Restoring, work).map_err(explain_restore)
     }
 

@@ -4,7 +4,7 @@ use super::saveable::{Saveable, device_of};
 use graph::{DeviceSpec, Graph, Node, Output, Scope};
 use ops::state::read_variable::read_variable;
 use parking_lot::Mutex;
-use session::{COUNTERS, Feeds, Session, Task};
+use session::{COUNTERS, Session, Task};
 use status::Result;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -108,7 +108,7 @@ impl Watcher {
 
 /// The sum of the counters; none on tasks that do not count, such as TensorFlow's.
 fn read(session: &Session, counters: &[Output]) -> Option<u64> {
-    let counts: Vec<Tensor> = session.run(counters, Feeds::new()).ok()?;
+    let counts: Vec<Tensor> = session.run(counters).ok()?;
     counts.iter().map(|count| u64::try_from(count.to_scalar::<i64>().ok()?).ok()).sum()
 }
 

@@ -67,5 +67,5 @@ impl Seen {
 
 fn look(session: &Session, counter: &Output, limit: Duration) -> Result<i64> {
     let options = RunOptions { timeout: Some(limit), ..RunOptions::default() };
-    step_number(&session.run_with::<Tensor>(counter, Feeds::new(), options)?.0)
+    step_number(&session.run_with_options::<Tensor>(counter, Feeds::new(), options)?.0)
 }

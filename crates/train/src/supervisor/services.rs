@@ -9,7 +9,7 @@ use crate::saver::SaveOptions;
 use graph::Output;
 use io::event::{SessionLog, SessionStatus};
 use io::fs::path;
-use session::{Feeds, Session};
+use session::Session;
 use status::{Result, failed_precondition};
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,17 +17,17 @@ use tensor::Tensor;
 
 /// Where the step counter is now.
 pub(super) fn read_step(session: &Session, step: &Output) -> Result<i64> {
-    step_number(&session.run::<Tensor>(step, Feeds::new())?)
+    step_number(&session.run::<Tensor>(step)?)
 }
 
 /// The summaries, and where the step counter is in the same step.
 fn read_summary(session: &Session, summary: &Output, step: Option<&Output>) -> Result<(Tensor, i64)> {
     match step {
         Some(step) => {
-            let (message, step): (Tensor, Tensor) = session.run((summary, step), Feeds::new())?;
+            let (message, step): (Tensor, Tensor) = session.run((summary, step))?;
             Ok((message, step_number(&step)?))
         }
-        None => Ok((session.run(summary, Feeds::new())?, 0)),
+        None => Ok((session.run(summary)?, 0)),
     }
 }
 

@@ -29,10 +29,10 @@ fn check_values(averages: ExponentialMovingAverage, updates: bool, wanted: [[f64
     let follow = averages.apply_to_values(&[y.clone(), z.clone()]).unwrap();
     let [single, double] = [&y, &z].map(|value| averages.value_average(value).unwrap());
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     for (value, wanted) in [[1f32, -2.0], [4.0, 3.0], [2.0, 0.5]].into_iter().zip(&wanted) {
-        session.execute(&follow, feeds! { &x => value.to_vec() }).unwrap();
-        let (found, precise): (Vec<f32>, Vec<f64>) = session.run((&single, &double), feeds! {}).unwrap();
+        session.execute_with(&follow, feeds! { &x => value.to_vec() }).unwrap();
+        let (found, precise): (Vec<f32>, Vec<f64>) = session.run((&single, &double)).unwrap();
         let found: Vec<f64> = found.into_iter().map(f64::from).collect();
         assert_close(&found, wanted, 1e-6);
         assert_close(&precise, wanted, 1e-14);
@@ -108,11 +108,11 @@ fn a_checkpoint_gives_averages_to_the_variables_of_another_graph() {
     let follow = averages.apply(&[w.clone(), d]).unwrap();
     let saver = Saver::new(&training).unwrap();
     let session = Session::local(&training);
-    session.execute(&global_variables_initializer(&training), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&training)).unwrap();
     for variable in [&w, &c] {
-        session.execute(&variable.assign(&training.root().constant(9f32)), feeds! {}).unwrap();
+        session.execute(&variable.assign(&training.root().constant(9f32))).unwrap();
     }
-    session.execute(&follow, feeds! {}).unwrap();
+    session.execute(&follow).unwrap();
     let path = saver.save(&session, &folder.join("model"), 1).unwrap();
 
     let serving = graph();
@@ -122,7 +122,7 @@ fn a_checkpoint_gives_averages_to_the_variables_of_another_graph() {
     let session = Session::local(&serving);
     saver.make().unwrap().restore(&session, &path).unwrap();
     // Halfway from 3 to 9; the value itself where there is no average.
-    assert_eq!(session.run::<(f32, f32, f32)>((&w, &c, &d), feeds! {}).unwrap(), (6.0, 9.0, 3.0));
+    assert_eq!(session.run::<(f32, f32, f32)>((&w, &c, &d)).unwrap(), (6.0, 9.0, 3.0));
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn the_share_that_is_fresh_is_a_float_even_for_doubles() {
     let averages = ExponentialMovingAverage::new(0.9);
     let follow = averages.apply(std::slice::from_ref(&w)).unwrap();
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-    session.execute(&w.assign(&graph.root().constant([5f64, -1.0])), feeds! {}).unwrap();
-    session.execute(&follow, feeds! {}).unwrap();
-    let found: Vec<f64> = session.run(&averages.average(&w).unwrap(), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
+    session.execute(&w.assign(&graph.root().constant([5f64, -1.0]))).unwrap();
+    session.execute(&follow).unwrap();
+    let found: Vec<f64> = session.run(&averages.average(&w).unwrap()).unwrap();
     assert_close(&found, &[1.4000000953674316, 1.6999999284744263], 1e-14);
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use layers::collection::global_variables_initializer;
 use layers::{Formulas, Kind, Queue, Variable};
-use session::{ClusterSpec, Server, ServerOptions, Session, Task, feeds};
+use session::{ClusterSpec, Server, ServerOptions, Session, Task};
 use status::{Code, aborted, internal, out_of_range};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -127,14 +127,14 @@ fn queues_hand_out_what_they_were_given() {
     assert_eq!((one.shape(), two.shape()), (row[0].clone(), PartialShape::new(&[1, 2])));
     assert_eq!(put.name(), "fifo_queue_EnqueueMany");
     let session = Session::local(&graph);
-    session.execute(&put, feeds! {}).unwrap();
-    assert_eq!(session.run::<[f32; 2]>(&one, feeds! {}).unwrap(), [1., 2.]);
-    assert_eq!(session.run::<Vec<[f32; 2]>>(&two, feeds! {}).unwrap(), [[3., 4.]]);
-    assert_eq!(session.run::<i32>(&size, feeds! {}).unwrap(), 1);
-    session.execute(&close, feeds! {}).unwrap();
-    assert_eq!(session.run::<Vec<[f32; 2]>>(&rest[0], feeds! {}).unwrap(), [[5., 6.]]);
-    assert_eq!(session.run::<Tensor>(&one, feeds! {}).unwrap_err().code, Code::OutOfRange);
-    assert!(session.run::<bool>(&fifo.is_closed(), feeds! {}).unwrap());
+    session.execute(&put).unwrap();
+    assert_eq!(session.run::<[f32; 2]>(&one).unwrap(), [1., 2.]);
+    assert_eq!(session.run::<Vec<[f32; 2]>>(&two).unwrap(), [[3., 4.]]);
+    assert_eq!(session.run::<i32>(&size).unwrap(), 1);
+    session.execute(&close).unwrap();
+    assert_eq!(session.run::<Vec<[f32; 2]>>(&rest[0]).unwrap(), [[5., 6.]]);
+    assert_eq!(session.run::<Tensor>(&one).unwrap_err().code, Code::OutOfRange);
+    assert!(session.run::<bool>(&fifo.is_closed()).unwrap());
 }
 
 #[test]
@@ -153,13 +153,13 @@ fn queues_of_other_orders() {
     let all = shuffled.dequeue_many(&root.constant(3i32)).remove(0);
     let session = Session::local(&graph);
     for put in puts.iter().chain([&put, &fill]) {
-        session.execute(put, feeds! {}).unwrap();
+        session.execute(put).unwrap();
     }
-    let (mut batch, all): (Vec<[i32; 2]>, Vec<i32>) = session.run((&batch, &all), feeds! {}).unwrap();
+    let (mut batch, all): (Vec<[i32; 2]>, Vec<i32>) = session.run((&batch, &all)).unwrap();
     batch.sort();
     assert_eq!(batch, [[1, 0], [2, 3]]);
     assert_eq!(all.iter().sum::<i32>(), 6);
-    let (number, text): (i64, String) = session.run((&first[0], &first[1]), feeds! {}).unwrap();
+    let (number, text): (i64, String) = session.run((&first[0], &first[1])).unwrap();
     assert_eq!((number, text.as_str()), (2, "two"));
 }
 
@@ -176,12 +176,12 @@ fn runners_fill_a_queue_until_the_input_ends() {
     runner.register();
     let value = queue.dequeue().remove(0);
     let session = Arc::new(Session::local(&graph));
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     let coordinator = Coordinator::new();
     start_queue_runners(&session, &coordinator).unwrap();
     let mut found = Vec::new();
     let end = loop {
-        match session.run::<i32>(&value, feeds! {}) {
+        match session.run::<i32>(&value) {
             Ok(value) => found.push(value),
             Err(error) => break error,
         }
@@ -202,7 +202,7 @@ fn a_stop_frees_runners_that_wait_for_room() {
     let session = Arc::new(Session::local(&graph));
     let coordinator = Coordinator::new();
     runner.start(&session, &coordinator).unwrap();
-    assert_eq!(session.run::<i32>(&value, feeds! {}).unwrap(), 7);
+    assert_eq!(session.run::<i32>(&value).unwrap(), 7);
     coordinator.request_stop();
     coordinator.join().unwrap();
 }

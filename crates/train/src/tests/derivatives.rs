@@ -134,13 +134,13 @@ fn check_built(name: &str, function: &dyn Fn(&Output) -> Output, tolerance: f64)
     let session = Session::local(&graph);
     let at = |point: &[f64; 6]| Tensor::from_slice([2, 3], point).unwrap();
     let slope: Vec<f64> =
-        session.run(&slope, feeds! { &x => at(&POINT) }).unwrap_or_else(|error| panic!("{name}: {error}"));
+        session.run_with(&slope, feeds! { &x => at(&POINT) }).unwrap_or_else(|error| panic!("{name}: {error}"));
     for (place, slope) in slope.iter().enumerate() {
         let step = 1e-4;
         let value = |change: f64| -> f64 {
             let mut point = POINT;
             point[place] += change;
-            session.run(&y, feeds! { &x => at(&point) }).unwrap()
+            session.run_with(&y, feeds! { &x => at(&point) }).unwrap()
         };
         let difference = (value(step) - value(-step)) / (2.0 * step);
         let error = (slope - difference).abs() / difference.abs().max(1.0);
@@ -175,6 +175,6 @@ fn stop_gradients_holds_values_still() {
     let z = &y * &x;
     let options = gradient::GradientOptions { stop: vec![y.clone()], ..Default::default() };
     let slope = crate::gradients_with(&[&z], &[&x], &options).unwrap().remove(0).unwrap();
-    let slope: f32 = Session::local(&graph).run(&dense(&slope), feeds! { &x => 3f32 }).unwrap();
+    let slope: f32 = Session::local(&graph).run_with(&dense(&slope), feeds! { &x => 3f32 }).unwrap();
     assert_eq!(slope, 9.0);
 }

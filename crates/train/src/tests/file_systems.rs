@@ -11,8 +11,8 @@ use graph::Graph;
 use io::FileSystems;
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Variable};
-use ops::data_structures::whole_file::{read_file, write_file};
-use session::{Given, Session, SessionConfig, feeds};
+use ops::data_structures::reader::whole_file::{read_file, write_file};
+use session::{Given, Session, SessionConfig};
 
 /// Files in memory, which nobody else sees, and a configuration that gives them.
 fn given() -> (FileSystems, SessionConfig) {
@@ -42,8 +42,8 @@ fn kernels_of_all_devices_see_them_also_in_isolated_sessions() {
         let write = write_file(&first.constant("ram://folder/file"), &first.constant("text"));
         let read = read_file(&second.constant("ram://folder/file"));
         let session = Session::with_config("", &graph, config).unwrap();
-        session.execute(&write, feeds! {}).unwrap();
-        assert_eq!(session.run::<String>(&read, feeds! {}).unwrap(), "text");
+        session.execute(&write).unwrap();
+        assert_eq!(session.run::<String>(&read).unwrap(), "text");
         assert_eq!(systems.read("ram://folder/file").unwrap(), "text");
     }
 }
@@ -60,7 +60,7 @@ fn a_monitored_session_has_its_files_there() {
             .hook(StopAtStep::last_step(steps))
             .start()
             .unwrap();
-        session.until_stop(|session| session.run(&train, feeds! {})).unwrap();
+        session.until_stop(|session| session.run(&train)).unwrap();
         let latest = latest_checkpoint_on(&systems, "ram://run").unwrap();
         assert_eq!(latest.unwrap(), format!("ram://run/model.ckpt-{steps}"));
     }
@@ -74,7 +74,7 @@ fn a_supervisor_has_its_files_there() {
     let (systems, config) = given();
     let (graph, train) = model();
     let supervisor = Supervisor::build(&graph).logdir("ram://run").file_systems(&systems).make().unwrap();
-    supervisor.managed_session_with("", &config, None, |session| session.execute(&train, feeds! {})).unwrap();
+    supervisor.managed_session_with("", &config, None, |session| session.execute(&train)).unwrap();
     assert_eq!(systems.glob("ram://run/*tfevents*").unwrap().len(), 1);
 }
 
@@ -84,7 +84,7 @@ fn a_saved_model_is_there() {
     let (graph, _) = model();
     let init = global_variables_initializer(&graph);
     let session = Session::with_config("", &graph, config.clone()).unwrap();
-    session.execute(&init, feeds! {}).unwrap();
+    session.execute(&init).unwrap();
     let mut builder = SavedModelBuilder::on(&systems, "ram://model").unwrap();
     builder.add_meta_graph_and_variables(&session, &[SERVING], MetaGraphOptions::default()).unwrap();
     builder.save().unwrap();
@@ -92,5 +92,5 @@ fn a_saved_model_is_there() {
     let loaded = load_on(&systems, &graph, "ram://model", &[SERVING]).unwrap();
     let session = Session::with_config("", &graph, config).unwrap();
     loaded.restore(&session).unwrap();
-    assert_eq!(session.run::<Vec<f32>>("w/Read/ReadVariableOp:0", feeds! {}).unwrap(), [0.0, 0.0]);
+    assert_eq!(session.run::<Vec<f32>>("w/Read/ReadVariableOp:0").unwrap(), [0.0, 0.0]);
 }

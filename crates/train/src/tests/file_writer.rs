@@ -65,7 +65,7 @@ fn what_is_added_can_be_read() {
     for step in 0..3 {
         let options = RunOptions { trace: true, ..RunOptions::default() };
         let fed = feeds! { &x => step as f32 };
-        let (report, metadata): (Tensor, RunMetadata) = session.run_with(&merged, fed, options).unwrap();
+        let (report, metadata): (Tensor, RunMetadata) = session.run_with_options(&merged, fed, options).unwrap();
         writer.add_summary(report.to_string_scalar().unwrap(), step).unwrap();
         writer.add_run_metadata(&metadata, &format!("step {step}"), step).unwrap();
     }

@@ -7,7 +7,6 @@ use graph::Output;
 use io::event::{SessionStatus, SummaryData};
 use io::{Event, EventReader, EventWhat, FileSystems};
 use layers::{Formulas, summary};
-use session::feeds;
 use std::sync::Arc;
 use std::time::Duration;
 use tensor::Bytes;
@@ -66,7 +65,7 @@ fn saved(every: Every, summaries: impl Fn(&Output) -> Vec<Output>) -> Vec<String
     let writer = Arc::new(FileWriter::new(&folder.0).unwrap());
     let hook = SummarySaver::new(&summaries(&square), every, writer.clone());
     let session = MonitoredTrainingSession::new(&graph).hook(hook).hook(StopAtStep::last_step(5)).start().unwrap();
-    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    session.until_stop(|session| session.run(&next)).unwrap();
     // Though the writer is still open: the hook's end made its events visible.
     let lines = events(&folder).iter().map(line).collect();
     writer.close().unwrap();
@@ -130,7 +129,7 @@ fn summaries_and_speed_are_written() {
         .hook(StopAtStep::last_step(5))
         .start()
         .unwrap();
-    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    session.until_stop(|session| session.run(&next)).unwrap();
     let mut tags = Vec::new();
     for event in events(&folder) {
         if let EventWhat::Summary(values) = event.what {
@@ -151,7 +150,7 @@ fn the_profiler_writes_what_a_step_did() {
         .hook(StopAtStep::last_step(5))
         .start()
         .unwrap();
-    session.until_stop(|session| session.run((&next, &square), feeds! {}).map(|((), _): ((), f32)| ())).unwrap();
+    session.until_stop(|session| session.run((&next, &square)).map(|((), _): ((), f32)| ())).unwrap();
     let traced = [next.name(), square.node().name()];
     // As TensorFlow's own hook: not the first step, then every two.
     assert_eq!(files(&folder, "timeline-"), ["timeline-2.json", "timeline-4.json"].map(|file| folder.join(file)));
@@ -188,7 +187,7 @@ fn a_profiled_step_that_is_made_again_is_no_error() {
     let profiler = Profiler::new(&folder.0, Every::Time(Duration::ZERO)).events(events);
     let mut session = MonitoredTrainingSession::new(&graph).hook(profiler).start().unwrap();
     for node in [&next, &next, &back, &next, &next] {
-        session.run::<()>(node, feeds! {}).unwrap();
+        session.run::<()>(node).unwrap();
     }
     session.close().unwrap();
     let tags: Vec<_> = run_metadata(&folder).into_iter().map(|(tag, ..)| tag).collect();

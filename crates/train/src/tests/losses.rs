@@ -7,7 +7,7 @@ use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Kind, Variable};
 use op::Gradient;
 use ops::nn::cross_entropy::sparse_softmax_cross_entropy_with_logits;
-use session::{Session, feeds};
+use session::Session;
 
 /// What real TensorFlow wrote; see `fixtures/losses.py`.
 const EXPECTED: &str = include_str!("../../fixtures/losses.txt");
@@ -63,13 +63,13 @@ fn losses(name: &str, kind: Kind, sparse: bool, count: usize) -> Vec<f32> {
     }
     let train = optimizer.apply_gradients(&pairs, Some(&step)).unwrap();
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     let mut found = Vec::new();
     for _ in 0..count {
-        found.push(session.run(&loss, feeds! {}).unwrap());
-        session.execute(&train, feeds! {}).unwrap_or_else(|error| panic!("{name}: {error}"));
+        found.push(session.run(&loss).unwrap());
+        session.execute(&train).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    assert_eq!(session.run::<i64>(&step, feeds! {}).unwrap(), count as i64);
+    assert_eq!(session.run::<i64>(&step).unwrap(), count as i64);
     found
 }
 

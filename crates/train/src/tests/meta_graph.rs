@@ -7,7 +7,7 @@ use crate::{Saver, create_global_step, get_global_step, import_meta_graph};
 use io::{FileSystems, MetaGraph};
 use layers::collection::{LOSSES, global_variables, global_variables_initializer, nodes, trainable_variables};
 use layers::{Formulas, Initializer, Kind, Variable};
-use session::{Session, feeds};
+use session::Session;
 use std::collections::BTreeMap;
 
 #[test]
@@ -24,7 +24,7 @@ fn a_program_goes_on_with_what_another_wrote() {
         graph.add_to_collection("sizes", 5i64);
         let saver = Saver::new(&graph).unwrap();
         let session = Session::local(&graph);
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
         let names: Vec<String> = global_variables(&graph).iter().map(Variable::name).collect();
         (saver.save(&session, &folder.join("model"), 1).unwrap(), names)
     };
@@ -39,7 +39,7 @@ fn a_program_goes_on_with_what_another_wrote() {
     assert_eq!(graph.collection("sizes"), [5i64.into()]);
     let session = Session::local(&graph);
     saver.restore(&session, &path).unwrap();
-    assert_eq!(session.run::<f32>("loss:0", feeds! {}).unwrap(), 9.0);
+    assert_eq!(session.run::<f32>("loss:0").unwrap(), 9.0);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn names_get_a_prefix() {
     assert_eq!(saver.def().restore_op, "copy/save/restore_all");
     assert_eq!(global_variables(&second)[0].name(), "copy/w");
     let session = Session::local(&second);
-    session.execute(&global_variables_initializer(&second), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&second)).unwrap();
     let path = saver.save(&session, &folder.join("copy"), None).unwrap();
     saver.restore(&session, &path).unwrap();
 }
@@ -72,8 +72,8 @@ fn a_saved_model_answers_as_before() {
     let main = offset.assign(&root.constant(0.5f32));
     let y = &x * w.value() + offset.value();
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-    session.execute(&w.assign(&root.constant(4f32)), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
+    session.execute(&w.assign(&root.constant(4f32))).unwrap();
     let mut builder = SavedModelBuilder::new(&export).unwrap();
     let signatures = BTreeMap::from([("serving_default".to_string(), predict_signature([("x", &x)], [("y", &y)]))]);
     let options = MetaGraphOptions { signatures, main_op: Some(&main), ..MetaGraphOptions::default() };

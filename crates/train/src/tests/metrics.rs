@@ -13,9 +13,9 @@ use io::event::SummaryData;
 use io::{EventReader, EventWhat, FileSystems};
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Queue, Variable};
+use ops::data_structures::queue::access::{queue_dequeue, queue_enqueue};
 use ops::data_structures::queue::fifo_queue;
-use ops::data_structures::queue_access::{queue_dequeue, queue_enqueue};
-use session::{ClusterSpec, GradientCounts, LocalCluster, Server, ServerOptions, Session, Task, TaskCounts, feeds};
+use session::{ClusterSpec, GradientCounts, LocalCluster, Server, ServerOptions, Session, Task, TaskCounts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ fn crossing() -> (Graph, Output) {
     let floats = Variable::build(&ps, "floats").initializer(first).make();
     let sum = floats.value().seen_from(&graph.root().on("/job:worker/task:0")).sum();
     let queue = fifo_queue(&ps, "numbers", 10, &[DType::F32], &[PartialShape::scalar()]);
-    ops::data_structures::queue_access::queue_size(&queue);
+    ops::data_structures::queue::access::queue_size(&queue);
     queue_enqueue(&queue, &[ps.constant(1.0f32)]);
     (graph, sum)
 }
@@ -64,13 +64,13 @@ fn bytes_and_steps_are_those_of_the_steps_between_two_reports() {
     let events = Arc::new(FileWriter::new(&folder.0).unwrap());
     let mut metrics = ClusterMetrics::new(&graph, &[], events.clone()).unwrap().examples_per_step(32.0);
     let session = Session::connect(&cluster.targets("worker")[0], &graph).unwrap();
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     metrics.report(&session, 0).unwrap();
     for _ in 0..5 {
-        assert_eq!(session.run::<f32>(&sum, feeds! {}).unwrap(), 1000.0);
+        assert_eq!(session.run::<f32>(&sum).unwrap(), 1000.0);
     }
     for _ in 0..3 {
-        session.execute("QueueEnqueueV2", feeds! {}).unwrap();
+        session.execute("QueueEnqueueV2").unwrap();
     }
     metrics.report(&session, 5).unwrap();
     events.close().unwrap();
@@ -102,7 +102,7 @@ fn a_hook_reports_all_tasks_of_a_cluster() {
         .hook(StopAtStep::last_step(7))
         .start()
         .unwrap();
-    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    session.until_stop(|session| session.run(&next)).unwrap();
     events.close().unwrap();
     let found = scalars(&folder.0);
     for task in ["ps/0", "worker/0", "worker/1"] {
@@ -161,19 +161,19 @@ fn staleness_is_how_many_updates_of_others_came_meanwhile() {
         let slow = MonitoredTrainingSession::new(&graph).master(&targets[1]).is_chief(false).hook(hook);
         let mut slow = slow.start().unwrap();
         for _ in 0..2 {
-            slow.run::<()>(&train, feeds! {}).unwrap();
+            slow.run::<()>(&train).unwrap();
         }
         // A step that changes nothing is not stale, and changes nothing because it is watched.
-        let step: i64 = slow.run("global_step/Read/ReadVariableOp:0", feeds! {}).unwrap();
+        let step: i64 = slow.run("global_step/Read/ReadVariableOp:0").unwrap();
         slow.close().unwrap();
         step
     });
     for others in [3, 1] {
-        quick.run::<f32>(&other.began, feeds! {}).unwrap();
+        quick.run::<f32>(&other.began).unwrap();
         for _ in 0..others {
-            quick.run::<()>(&other.train, feeds! {}).unwrap();
+            quick.run::<()>(&other.train).unwrap();
         }
-        quick.run::<()>(&other.go, feeds! {}).unwrap();
+        quick.run::<()>(&other.go).unwrap();
     }
     assert_eq!(slow.join().unwrap(), 6);
     events.close().unwrap();
@@ -194,7 +194,7 @@ fn a_server_writes_its_own_counters_until_it_is_closed() {
     let enqueue = queue_enqueue(&queue, &[graph.root().constant(1.0f32)]);
     let session = Session::connect(server.target(), &graph).unwrap();
     for _ in 0..4 {
-        session.execute(&enqueue, feeds! {}).unwrap();
+        session.execute(&enqueue).unwrap();
     }
     metrics.close().unwrap();
     let found = scalars(&folder.join("worker-0"));

@@ -14,7 +14,7 @@ use crate::{MonitoredTrainingSession, Saver, create_global_step_in, latest_check
 use graph::{Graph, Output};
 use layers::{Formula, Formulas, Initializer, Variable};
 use parking_lot::Mutex;
-use session::{Feeds, LocalCluster, Session, feeds};
+use session::{LocalCluster, Session, feeds};
 use status::{Code, Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ impl SessionRunHook for Noting {
     }
 
     fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
-        context.session().execute("made_in_begin", Feeds::new())?;
+        context.session().execute("made_in_begin")?;
         self.note("after_create_session")
     }
 
@@ -52,7 +52,7 @@ impl SessionRunHook for Noting {
     }
 
     fn end(&mut self, session: &Session) -> Result<()> {
-        self.note(format!("end {}", session.run::<i64>("global_step/Read/ReadVariableOp:0", Feeds::new())?))
+        self.note(format!("end {}", session.run::<i64>("global_step/Read/ReadVariableOp:0")?))
     }
 }
 
@@ -67,7 +67,7 @@ fn hooks_are_called_in_order() {
         .unwrap();
     session
         .until_stop(|session| {
-            session.run::<((), f32)>((&next, &square), feeds! {})?;
+            session.run::<((), f32)>((&next, &square))?;
             Ok(())
         })
         .unwrap();
@@ -85,7 +85,7 @@ fn hooks_do_not_end_after_an_error() {
     let notes = Arc::default();
     let hook = Noting(Arc::clone(&notes), square.clone());
     let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
-    let error = session.until_stop(|session| session.run(&bad, feeds! {})).unwrap_err();
+    let error = session.until_stop(|session| session.run(&bad)).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
     assert_eq!(notes.lock().last().unwrap(), "before_run of 1");
 }
@@ -107,7 +107,7 @@ fn the_end_of_the_input_is_no_error() {
     let session = MonitoredTrainingSession::new(&graph).hook(hook).hook(last.clone()).start().unwrap();
     let mut seen = Vec::new();
     let run = |session: &mut MonitoredSession| {
-        seen.push(session.run::<(f32, ())>((&x, &next), feeds! {})?.0);
+        seen.push(session.run::<(f32, ())>((&x, &next))?.0);
         Ok(())
     };
     session.until_stop(run).unwrap();
@@ -124,10 +124,10 @@ fn a_tensor_is_fed_by_one_only() {
     let (graph, _, _) = counting();
     let x = graph.root().placeholder(DType::F32, &[]);
     let mut one = MonitoredTrainingSession::new(&graph).hook(feeding(&x)).start().unwrap();
-    let error = one.run::<f32>(&x, feeds! { &x => 2f32 }).unwrap_err();
+    let error = one.run_with::<f32>(&x, feeds! { &x => 2f32 }).unwrap_err();
     assert!(error.message.starts_with("Same tensor is fed by a SessionRunHook and user."), "{error}");
     let session = MonitoredTrainingSession::new(&graph).hook(feeding(&x)).hook(feeding(&x));
-    let error = session.start().unwrap().run::<f32>(&x, feeds! {}).unwrap_err();
+    let error = session.start().unwrap().run::<f32>(&x).unwrap_err();
     assert!(error.message.starts_with("Same tensor is fed by two hooks."), "{error}");
 }
 
@@ -139,7 +139,7 @@ fn a_step_function_chooses_which_steps_have_hooks() {
     let mut session = SingularMonitoredSession::new(ChiefSessionCreator::new(&graph), hooks).unwrap();
     let found: f32 = session
         .run_step_fn(|step| {
-            step.session().execute(&next, feeds! {})?;
+            step.session().execute(&next)?;
             step.request_stop();
             step.run_with_hooks(&square, feeds! {})
         })
@@ -157,7 +157,7 @@ fn not_a_number_ends_training() {
         let bad = (&square - 1.0).log();
         let hook = if fails { NanTensor::new(&bad) } else { NanTensor::without_error(&bad) };
         let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
-        let result = session.until_stop(|session| session.run(&square, feeds! {}));
+        let result = session.until_stop(|session| session.run(&square));
         match fails {
             true => assert_eq!(result.unwrap_err().message, "NaN loss during training."),
             false => result.unwrap(),
@@ -172,7 +172,7 @@ fn any_float_may_be_no_number() {
         // The logarithm of -1, or 0 if that must be an integer.
         let loss = if dtype == DType::I32 { square.cast(dtype) } else { (&square - 1.0).log().cast(dtype) };
         let mut session = MonitoredTrainingSession::new(&graph).hook(NanTensor::new(&loss)).start().unwrap();
-        let found = session.run::<f32>(&square, feeds! {}).map_err(|error| error.message);
+        let found = session.run::<f32>(&square).map_err(|error| error.message);
         let wanted = if dtype == DType::I32 { Ok(0.0) } else { Err("NaN loss during training.".to_string()) };
         assert_eq!(found, wanted, "{dtype:?}");
     }
@@ -203,7 +203,7 @@ fn lines_may_be_made_by_others() {
     });
     let hook = hook.sink(move |line| sink.lock().push(line.to_string()));
     let session = MonitoredTrainingSession::new(&graph).hook(hook).hook(StopAtStep::num_steps(2)).start().unwrap();
-    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    session.until_stop(|session| session.run(&next)).unwrap();
     assert_eq!(*lines.lock(), ["loss: 0.0; again: 0.0", "loss: 1.0; again: 1.0", "loss: 4.0; again: 4.0"]);
 }
 
@@ -212,7 +212,7 @@ fn a_step_counter_that_stands_still_is_told() {
     let (graph, _, square) = counting();
     let hook = StepCounter::new(Every::Steps(100), None);
     let mut session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
-    let ((), lines) = warnings(|| (0..9).for_each(|_| session.run(&square, feeds! {}).unwrap()));
+    let ((), lines) = warnings(|| (0..9).for_each(|_| session.run(&square).unwrap()));
     let wanted = "It seems that global step (tf.train.get_global_step) has not been increased. Current value (could be \
                   stable): 0 vs previous value: 0. You could increase the global step by passing \
                   tf.train.get_global_step() to Optimizer.apply_gradients or Optimizer.minimize.";
@@ -280,7 +280,7 @@ fn values_are_logged() {
     let hook = LoggingTensor::new([("loss", &square)], Every::Steps(2)).at_end();
     let hook = hook.sink(move |line| sink.lock().push(line.split(" (").next().unwrap().to_string()));
     let session = MonitoredTrainingSession::new(&graph).hook(hook).hook(StopAtStep::num_steps(4)).start().unwrap();
-    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    session.until_stop(|session| session.run(&next)).unwrap();
     assert_eq!(*lines.lock(), ["loss = 0.0", "loss = 4.0", "loss = 16.0"]);
 }
 
@@ -319,7 +319,7 @@ fn checkpoints_are_written_as_training_goes_on() {
     let hook = CheckpointSaver::new(&folder.0, Every::Steps(3), saver).listener(Listening(Arc::clone(&saved), 3));
     let hook = hook.in_background(false);
     let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
-    session.until_stop(|session| session.run(&next, feeds! {})).unwrap();
+    session.until_stop(|session| session.run(&next)).unwrap();
     // At first, every three steps, and no more at the end: nothing has changed since.
     assert_eq!(*saved.lock(), [0, 3, 6]);
     assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(folder.join("model.ckpt-6")));
@@ -337,7 +337,7 @@ fn a_training_program_goes_on_where_it_ended() {
             .start()
             .unwrap();
         assert_eq!(session.last_step(), Some(if last == 3 { 0 } else { 3 }));
-        session.until_stop(|session| session.run((&next, &square), feeds! {}).map(|((), _): ((), f32)| ())).unwrap();
+        session.until_stop(|session| session.run((&next, &square)).map(|((), _): ((), f32)| ())).unwrap();
         assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(folder.join(&format!("model.ckpt-{last}"))));
     }
     let files: Vec<String> = std::fs::read_dir(&folder.0)
@@ -371,13 +371,13 @@ fn a_worker_begins_when_the_step_counter_is_far_enough() {
                 Ok(feeds! {})
             }));
             let worker = worker.hook(GlobalStepWaiter::new(3).wait(Duration::from_millis(1)));
-            worker.start().unwrap().run::<i64>(&step, feeds! {}).unwrap()
+            worker.start().unwrap().run::<i64>(&step).unwrap()
         });
         told.recv().unwrap();
         // It waits from now on.
         for _ in 0..3 {
             assert!(!late.is_finished());
-            chief.run::<()>(&next, feeds! {}).unwrap();
+            chief.run::<()>(&next).unwrap();
         }
         assert_eq!(late.join().unwrap(), 3);
     });

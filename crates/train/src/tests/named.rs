@@ -5,7 +5,7 @@ use crate::Optimizer;
 use crate::optimizer::{Adagrad, Adam, Ftrl, GradientDescent, Momentum, RmsProp};
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Initializer, Variable};
-use session::{Session, feeds};
+use session::Session;
 use status::Code;
 
 /// What two steps make of two numbers.
@@ -14,11 +14,11 @@ fn learned(optimizer: &Optimizer) -> Vec<f32> {
     let w = Variable::build(&graph.root(), "w").initializer(Initializer::Value([1f32, -2.0].into())).make();
     let train = optimizer.minimize(&w.value().square().sum()).unwrap();
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     for _ in 0..2 {
-        session.execute(&train, feeds! {}).unwrap();
+        session.execute(&train).unwrap();
     }
-    session.run(&w, feeds! {}).unwrap()
+    session.run(&w).unwrap()
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{
 use graph::{Graph, Node};
 use layers::collection::LOCAL_VARIABLES;
 use layers::{Formulas, Variable};
-use session::{LocalCluster, Server, ServerOptions, Task, feeds};
+use session::{LocalCluster, Server, ServerOptions, Task};
 use status::{Code, Result, cancelled, invalid};
 use std::time::Duration;
 
@@ -57,9 +57,9 @@ fn session(cluster: &Cluster, worker: usize, graph: &Graph) -> MonitoredTraining
 
 fn run(session: &mut MonitoredSession, next: &Node, times: usize) -> Result<i64> {
     for _ in 0..times {
-        session.run::<()>(next, feeds! {})?;
+        session.run::<()>(next)?;
     }
-    session.run::<i64>("global_step/Read/ReadVariableOp:0", feeds! {})
+    session.run::<i64>("global_step/Read/ReadVariableOp:0")
 }
 
 #[test]

@@ -9,7 +9,7 @@ use io::{Bundle, CheckpointState, FileSystems};
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Kind, Variable};
 use parking_lot::Mutex;
-use session::{COUNTERS, LocalCluster, Session, SessionConfig, feeds};
+use session::{COUNTERS, LocalCluster, Session, SessionConfig};
 use status::{Code, Error};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
@@ -55,13 +55,13 @@ fn what_was_saved_comes_back() {
     for (kind, sharded) in [(Kind::Resource, false), (Kind::Reference, false), (Kind::Resource, true)] {
         let (graph, [x, y], session) = local([1.0, 2.0], kind);
         let saver = Saver::build(&graph).sharded(sharded).make().unwrap();
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
         let path = saver.save(&session, &folder.join("model"), 7).unwrap();
         assert_eq!(path, folder.join("model-7"));
         assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(path.clone()));
-        session.execute(&x.assign(&graph.root().constant([9f32, 9.0])), feeds! {}).unwrap();
+        session.execute(&x.assign(&graph.root().constant([9f32, 9.0]))).unwrap();
         saver.restore(&session, &path).unwrap();
-        let found: ([Vec<f32>; 2],) = session.run(([&x, &y],), feeds! {}).unwrap();
+        let found: ([Vec<f32>; 2],) = session.run(([&x, &y],)).unwrap();
         assert_eq!(found.0, [vec![1.0, 1.5], vec![2.0, 2.5]], "{kind:?} {sharded}");
     }
 }
@@ -71,10 +71,10 @@ fn variables_may_have_other_names_in_files() {
     let folder = Folder::new();
     let (graph, [x, y], session) = local([1.0, 2.0], Kind::Resource);
     let swapped = Saver::build(&graph).named_variables([("y", &x), ("x", &y)]).make().unwrap();
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     let path = swapped.save(&session, &folder.join("model"), None).unwrap();
     Saver::new(&graph).unwrap().restore(&session, &path).unwrap();
-    assert_eq!(session.run::<Vec<f32>>(&x, feeds! {}).unwrap(), [2.0, 2.5]);
+    assert_eq!(session.run::<Vec<f32>>(&x).unwrap(), [2.0, 2.5]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn five_checkpoints_are_kept() {
     let folder = Folder::new();
     let (graph, _, session) = local([1.0, 2.0], Kind::Resource);
     let saver = Saver::new(&graph).unwrap();
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     for step in 1..=7 {
         saver.save(&session, &folder.join("model"), step).unwrap();
     }
@@ -128,8 +128,8 @@ fn parts_of_a_variable_are_one_in_files() {
         let saver = Saver::new(&parted).unwrap();
         let value = p.value();
         let session = Session::local(&parted);
-        session.execute(&global_variables_initializer(&parted), feeds! {}).unwrap();
-        assert_eq!(session.run::<Tensor>(&value, feeds! {}).unwrap().values::<f32>(), first.values::<f32>());
+        session.execute(&global_variables_initializer(&parted)).unwrap();
+        assert_eq!(session.run::<Tensor>(&value).unwrap().values::<f32>(), first.values::<f32>());
         let path = saver.save(&session, &folder.join("parts"), None).unwrap();
         let whole = Bundle::open(&FileSystems::local(), &path).unwrap().read("p").unwrap();
         assert_eq!(whole.values::<f32>(), first.values::<f32>());
@@ -139,7 +139,7 @@ fn parts_of_a_variable_are_one_in_files() {
         let (saver, value) = (Saver::new(&other).unwrap(), q.value());
         let session = Session::local(&other);
         saver.restore(&session, &path).unwrap();
-        assert_eq!(session.run::<Tensor>(&value, feeds! {}).unwrap().values::<f32>(), first.values::<f32>());
+        assert_eq!(session.run::<Tensor>(&value).unwrap().values::<f32>(), first.values::<f32>());
     }
 }
 
@@ -153,7 +153,7 @@ fn what_is_kept_for_parts_is_one_in_files() {
     Optimizer::new(Adam::new(0.1)).minimize(&p.value().square().sum()).unwrap();
     let saver = Saver::new(&graph).unwrap();
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     let path = saver.save(&session, &folder.join("model"), None).unwrap();
     let bundle = Bundle::open(&FileSystems::local(), &path).unwrap();
     // As TensorFlow names them.
@@ -165,7 +165,7 @@ fn what_is_kept_for_parts_is_one_in_files() {
 fn errors_say_what_is_wrong() {
     let folder = Folder::new();
     let (graph, [x, _], session) = local([1.0, 2.0], Kind::Resource);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     let saver = Saver::build(&graph).variables([&x]).make().unwrap();
     let error = saver.restore(&session, &folder.join("none")).unwrap_err();
     assert!(error.message.starts_with("The passed save_path is not a valid checkpoint: "), "{error}");
@@ -224,13 +224,13 @@ fn a_save_and_a_restore_tell_how_far_they_are() {
             })
         });
         let session = Session::with_config(target, &graph, SessionConfig::default()).unwrap();
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
         let path = saver.save(&session, &folder.join("model"), None).unwrap();
         check_told(&told, total);
         saver.restore(&session, &path).unwrap();
         check_told(&told, total);
         let counts: [[i64; 2]; 2] =
-            session.run([[&counters[0][0], &counters[0][1]], [&counters[1][0], &counters[1][1]]], feeds! {}).unwrap();
+            session.run([[&counters[0][0], &counters[0][1]], [&counters[1][0], &counters[1][1]]]).unwrap();
         let wanted = match target {
             "" => [[total as i64; 2]; 2],
             _ => variables.each_ref().map(|variable| [variable.shape().known().unwrap().elements() as i64 * 4; 2]),

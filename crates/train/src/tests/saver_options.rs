@@ -5,14 +5,14 @@ use crate::saver::{SaveOptions, SaverBuilder};
 use crate::{Saver, latest_checkpoint};
 use io::{CheckpointState, FileSystems};
 use layers::collection::global_variables_initializer;
-use session::{Session, feeds};
+use session::Session;
 
 /// A saver, and a session with values to save.
 fn saver(change: impl FnOnce(SaverBuilder) -> SaverBuilder) -> (Saver, Session) {
     let (graph, _, _) = counting();
     let saver = change(Saver::build(&graph)).make().unwrap();
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     (saver, session)
 }
 

@@ -10,7 +10,7 @@ use io::fs::{FileStat, MemoryFileSystem, RandomAccessFile, WritableFile};
 use io::{Bundle, CheckpointState, FileSystem, FileSystems};
 use layers::{Formulas, Kind, Variable};
 use parking_lot::{Condvar, Mutex};
-use session::{Given, LocalCluster, ServerOptions, Session, SessionConfig, feeds};
+use session::{Given, LocalCluster, ServerOptions, Session, SessionConfig};
 use status::Result;
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ fn steps_go_on_while_a_checkpoint_is_written() {
         let mut session = begin(&graph, &systems, &master);
         let _release = Release(gate.clone());
         for _ in 0..5 {
-            session.run::<()>(&next, feeds! {}).unwrap();
+            session.run::<()>(&next).unwrap();
         }
         assert_eq!(checkpoints(&systems), Vec::<String>::new());
         gate.set(Gate::Open);
@@ -170,7 +170,7 @@ fn a_checkpoint_that_was_not_written_is_an_error_of_the_next_step_or_the_end() {
         let error = match at_end {
             true => session.close().unwrap_err(),
             false => loop {
-                if let Err(error) = session.run::<()>(&next, feeds! {}) {
+                if let Err(error) = session.run::<()>(&next) {
                     break error;
                 }
             },
@@ -187,7 +187,7 @@ fn the_last_checkpoint_is_written_if_one_before_was_not() {
         let mut session = begin(&graph, &systems, "");
         let _release = Release(gate.clone());
         for _ in 0..steps {
-            session.run::<()>(&next, feeds! {}).unwrap();
+            session.run::<()>(&next).unwrap();
         }
         gate.set(Gate::BrokenOnce);
         let error = session.close().unwrap_err();
@@ -221,7 +221,7 @@ fn a_checkpoint_under_way_is_written_when_a_step_fails() {
     let session = MonitoredTrainingSession::new(&graph).config(config).checkpoint_dir("held://run");
     let mut session = session.hook(Opening(gate.clone())).start().unwrap();
     let _release = Release(gate.clone());
-    session.run::<f32>(&bad, feeds! {}).unwrap_err();
+    session.run::<f32>(&bad).unwrap_err();
     assert_eq!(checkpoints(&systems), Vec::<String>::new());
     drop(session);
     assert_eq!(checkpoints(&systems), ["held://run/model.ckpt-0"]);
@@ -237,7 +237,7 @@ fn steps_wait_for_variables_that_are_read_as_they_are_written() {
     // It is there when steps begin.
     assert_eq!(read(&systems, 0), (0, vec![0.0, 0.0]));
     for _ in 0..3 {
-        session.run::<()>(&next, feeds! {}).unwrap();
+        session.run::<()>(&next).unwrap();
     }
     session.close().unwrap();
     assert_eq!(read(&systems, 3), (3, vec![3.0, 3.0]));
@@ -284,7 +284,7 @@ fn listeners_are_told_in_order() {
         let config = SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() };
         let mut session = MonitoredTrainingSession::new(&graph).config(config).hook(hook).start().unwrap();
         for _ in 0..3 {
-            session.run::<()>(&next, feeds! {}).unwrap();
+            session.run::<()>(&next).unwrap();
         }
         session.close().unwrap();
         let notes = notes.lock();
@@ -311,7 +311,7 @@ fn the_saver_of_a_session_tells_how_far_it_is() {
         let config = SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() };
         let session = MonitoredTrainingSession::new(&graph).config(config).scaffold(scaffold);
         let mut session = session.checkpoint_dir("held://run").save_in_background(false).start().unwrap();
-        session.run::<()>(&next, feeds! {}).unwrap();
+        session.run::<()>(&next).unwrap();
         session.close().unwrap();
     }
     // An integer and two floats. Saved at the beginning and at the end; restored, and saved twice again.

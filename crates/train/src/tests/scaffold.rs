@@ -17,7 +17,7 @@ fn fed(graph: &Graph, name: &str, collections: &[&str]) -> (Variable, Output) {
 
 fn read(graph: &Graph, scaffold: Scaffold, variable: &Variable) -> Result<f32, String> {
     let session = MonitoredTrainingSession::new(graph).scaffold(scaffold).start();
-    session.and_then(|mut session| session.run::<f32>(variable, feeds! {})).map_err(|error| error.message)
+    session.and_then(|mut session| session.run::<f32>(variable)).map_err(|error| error.message)
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_model_is_initialized_with_what_is_given() {
     // The function comes after the node.
     let (graph, v, first, init, double) = model();
     let scaffold = Scaffold::new().init_op(&init, feeds! { &first => 3f32 });
-    let scaffold = scaffold.init_fn(move |session| session.execute(&double, feeds! {}));
+    let scaffold = scaffold.init_fn(move |session| session.execute(&double));
     assert_eq!(read(&graph, scaffold, &v), Ok(6.0));
 }
 

@@ -13,7 +13,7 @@ fn check(make: impl Fn(&Output) -> Output, wanted: &[(i64, f64)]) {
     let rate = make(&step);
     let session = Session::local(&graph);
     for &(at, wanted) in wanted {
-        let found: f32 = session.run(&rate, feeds! { &step => at }).unwrap();
+        let found: f32 = session.run_with(&rate, feeds! { &step => at }).unwrap();
         assert!((f64::from(found) - wanted).abs() < 1e-6, "step {at}: {found} instead of {wanted}");
     }
 }

@@ -27,7 +27,7 @@ fn save(folder: &Folder) -> String {
     let (graph, _, _) = model(&["v"]);
     let saver = Saver::new(&graph).unwrap();
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     saver.save(&session, &folder.join("model"), None).unwrap()
 }
 
@@ -48,7 +48,7 @@ fn a_session_is_recovered_from_a_checkpoint() {
     for recovery in [from_folder.clone(), from_file] {
         let (session, recovered) = recover(recovery);
         assert!(recovered);
-        assert_eq!(session.run::<f32>(&v[0], feeds! {}).unwrap(), 1.0);
+        assert_eq!(session.run::<f32>(&v[0]).unwrap(), 1.0);
     }
     // Without a saver nothing is read.
     assert!(!recover(Recovery { saver: None, ..from_folder }).1);

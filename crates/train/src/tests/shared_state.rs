@@ -6,7 +6,7 @@ use crate::{Optimizer, replica_device_setter};
 use graph::{AttrValue, Graph, Node};
 use layers::collection::{global_variables, global_variables_initializer};
 use layers::{Formula, Initializer, Kind, Variable};
-use session::{Session, feeds};
+use session::Session;
 use tensor::DType;
 
 /// The devices of the powers that are kept for variables of these names, each on a ps task of its own.
@@ -62,14 +62,14 @@ fn powers_and_shares_are_floats_even_for_doubles() {
         let w = Variable::build(&graph.root(), "w").initializer(first).kind(kind).make();
         let train = Optimizer::new(Adam::new(0.1)).minimize(&(w.square() * &*w).sum()).unwrap();
         let session = Session::local(&graph);
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-        (0..3).for_each(|_| session.execute(&train, feeds! {}).unwrap());
-        let found: Vec<f64> = session.run(&w, feeds! {}).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
+        (0..3).for_each(|_| session.execute(&train).unwrap());
+        let found: Vec<f64> = session.run(&w).unwrap();
         let wanted = [0.7041548174225166, 1.7014887526648736];
         assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} instead of {wanted:?}");
         for (power, wanted) in powers(&graph).iter().zip([0.6561f32, 0.996006]) {
             assert_eq!(power.dtype(), DType::F32);
-            assert!((session.run::<f32>(power, feeds! {}).unwrap() - wanted).abs() < 1e-6);
+            assert!((session.run::<f32>(power).unwrap() - wanted).abs() < 1e-6);
         }
     }
 }

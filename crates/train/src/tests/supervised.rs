@@ -7,7 +7,7 @@ use crate::session_manager::is_lost;
 use crate::supervisor::SupervisorBuilder;
 use crate::{Saver, Supervisor};
 use graph::{Graph, Node};
-use session::{Session, SessionConfig, feeds};
+use session::{Session, SessionConfig};
 use status::{Code, Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn supervisor(graph: &Graph, worker: usize) -> SupervisorBuilder {
 }
 
 fn step(session: &Session) -> Result<i64> {
-    session.run("global_step/Read/ReadVariableOp:0", feeds! {})
+    session.run("global_step/Read/ReadVariableOp:0")
 }
 
 /// Makes so many steps in a session of its own; gives where the step counter was at first.
@@ -26,7 +26,7 @@ fn advance(supervisor: &Supervisor, master: &str, next: &Node, times: usize) -> 
     let mut first = 0;
     let mut run = |session: &Arc<Session>| {
         first = step(session)?;
-        (0..times).try_for_each(|_| session.execute(next, feeds! {}))
+        (0..times).try_for_each(|_| session.execute(next))
     };
     loop {
         match supervisor.managed_session(master, &mut run) {
@@ -53,7 +53,7 @@ fn another_worker_waits_for_the_chief() {
         let waiting = scope.spawn(|| advance(&worker, &cluster.targets[1], &others, 2).unwrap());
         let session = chief.prepare_or_wait_for_session(&cluster.targets[0], &config, None).unwrap();
         assert_eq!(waiting.join().unwrap(), 0);
-        session.execute(&next, feeds! {}).unwrap();
+        session.execute(&next).unwrap();
         assert_eq!(step(&session).unwrap(), 3);
         chief.stop().unwrap();
     });
@@ -94,9 +94,9 @@ fn a_ps_may_be_lost_while_steps_are_made() {
     let chief = supervisor(&graph, 0).make().unwrap();
     let master = cluster.targets[0].clone();
     let failed = chief.managed_session(&master, |session| {
-        session.execute(&next, feeds! {})?;
+        session.execute(&next)?;
         cluster.lose("ps");
-        session.execute(&next, feeds! {})
+        session.execute(&next)
     });
     assert!(failed.is_err_and(|error| is_lost(&error)));
     let error = advance(&chief, &master, &next, 1).unwrap_err();
@@ -119,9 +119,9 @@ fn a_chief_with_checkpoints_resumes_and_says_so() {
     let chief = supervisor(&graph, 0).logdir(&folder.0).saver(saver.clone()).make().unwrap();
     let master = cluster.targets[0].clone();
     let work = |session: &Arc<Session>| {
-        (0..2).try_for_each(|_| session.execute(&next, feeds! {}))?;
+        (0..2).try_for_each(|_| session.execute(&next))?;
         saver.save(session, &folder.join("model.ckpt"), 2)?;
-        (0..3).try_for_each(|_| session.execute(&next, feeds! {}))
+        (0..3).try_for_each(|_| session.execute(&next))
     };
     chief.managed_session(&master, work).unwrap();
     cluster.lose("ps");

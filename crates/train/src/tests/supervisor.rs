@@ -9,7 +9,7 @@ use crate::{import_meta_graph, latest_checkpoint, queue_runners, replica_device_
 use graph::{Graph, Node};
 use layers::{Formulas, Kind, Queue, Variable};
 use parking_lot::Mutex;
-use session::{Session, SessionConfig, feeds};
+use session::{Session, SessionConfig};
 use status::{Code, Result, out_of_range};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn counting() -> (Graph, Node) {
 }
 
 fn step(session: &Session) -> Result<i64> {
-    session.run("global_step/Read/ReadVariableOp:0", feeds! {})
+    session.run("global_step/Read/ReadVariableOp:0")
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_chief_saves_and_goes_on_where_it_ended() {
             .managed_session("", |session| {
                 assert_eq!(step(session)?, first);
                 for _ in 0..3 {
-                    session.execute(&next, feeds! {})?;
+                    session.execute(&next)?;
                 }
                 // A checkpoint of the last step comes at the latest when the thread is there again.
                 let wanted = folder.join(&format!("model.ckpt-{}", first + 3));
@@ -87,7 +87,7 @@ fn a_session_may_be_ready_before_its_counter() {
     let graph = graph();
     let late = Variable::build(&graph.root(), "late").dtype(DType::I64).collections(&[]).make();
     let supervisor = Supervisor::build(&graph).global_step(late.value()).standard_services(false).make().unwrap();
-    supervisor.managed_session("", |session| session.execute(late.initializer(), feeds! {})).unwrap();
+    supervisor.managed_session("", |session| session.execute(late.initializer())).unwrap();
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn queues_are_filled_beside_a_monitored_session() {
     let session = MonitoredTrainingSession::new(&graph).hook(StopAtStep::last_step(9)).start().unwrap();
     let mut taken = Vec::new();
     let run = |session: &mut MonitoredSession| {
-        taken.push(session.run::<(i64, ())>(("taken:0", "AssignAddVariableOp"), feeds! {})?.0);
+        taken.push(session.run::<(i64, ())>(("taken:0", "AssignAddVariableOp"))?.0);
         Ok(())
     };
     session.until_stop(run).unwrap();
@@ -184,7 +184,7 @@ fn threads_of_hooks_end_with_the_session() {
     let (graph, next) = counting();
     let ended = Arc::new(Mutex::new(false));
     let mut session = MonitoredTrainingSession::new(&graph).hook(Starting(ended.clone())).start().unwrap();
-    session.run::<()>(&next, feeds! {}).unwrap();
+    session.run::<()>(&next).unwrap();
     session.close().unwrap();
     assert!(*ended.lock());
 }

@@ -9,7 +9,7 @@ use graph::{AttrValue, Graph};
 use io::event::{SessionStatus, SummaryData};
 use io::{Event, EventWhat};
 use layers::{Formula, Formulas, Kind, Variable, summary};
-use session::{Session, feeds};
+use session::Session;
 use std::time::Duration;
 use tensor::{DType, PartialShape};
 
@@ -157,15 +157,15 @@ fn without_a_saver_nothing_is_restored() {
     let (graph, next, _) = counting();
     let saver = Saver::new(&graph).unwrap();
     let session = Session::local(&graph);
-    session.execute("global_step/Assign", feeds! {}).unwrap();
-    session.execute(&next, feeds! {}).unwrap();
+    session.execute("global_step/Assign").unwrap();
+    session.execute(&next).unwrap();
     saver.save(&session, &folder.join("model.ckpt"), 1).unwrap();
     let begins_at = |change: fn(SupervisorBuilder) -> SupervisorBuilder| {
         let (graph, _, _) = counting();
         let supervisor = change(Supervisor::build(&graph).logdir(&folder.0)).make().unwrap();
         let mut first = None;
         let read = |session: &std::sync::Arc<Session>| {
-            first = Some(session.run::<i64>("global_step/Read/ReadVariableOp:0", feeds! {})?);
+            first = Some(session.run::<i64>("global_step/Read/ReadVariableOp:0")?);
             Ok(())
         };
         supervisor.managed_session("", read).unwrap();

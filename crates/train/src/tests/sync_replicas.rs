@@ -66,13 +66,13 @@ fn alone(kind: Kind) -> Vec<f32> {
     let model = model(&graph.root(), kind);
     let train = Optimizer::new(Momentum::new(0.1, 0.9)).minimize(&model.loss).unwrap();
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
     for step in 0..STEPS {
         let (x, y) = example(step);
         let (x, y) = tensors(&x, &y);
-        session.execute(&train, feeds! { &model.x => x, &model.y => y }).unwrap();
+        session.execute_with(&train, feeds! { &model.x => x, &model.y => y }).unwrap();
     }
-    session.run(&model.w, feeds! {}).unwrap()
+    session.run(&model.w).unwrap()
 }
 
 /// The graph of a worker, with variables on so many ps tasks.
@@ -112,28 +112,28 @@ impl Replica {
     fn begin(&self, tokens: Option<usize>) {
         if self.index == 0 {
             let tokens = self.sync.init_tokens_op(tokens).unwrap();
-            self.session.execute(&global_variables_initializer(&self.graph), feeds! {}).unwrap();
-            self.session.execute(&self.sync.chief_init_op, feeds! {}).unwrap();
-            self.session.execute(&tokens, feeds! {}).unwrap();
+            self.session.execute(&global_variables_initializer(&self.graph)).unwrap();
+            self.session.execute(&self.sync.chief_init_op).unwrap();
+            self.session.execute(&tokens).unwrap();
             self.sync.chief_queue_runner.start(&self.session, &self.coordinator).unwrap();
         } else {
-            let missing: Vec<String> = self.session.run(&self.sync.ready_for_local_init_op, feeds! {}).unwrap();
+            let missing: Vec<String> = self.session.run(&self.sync.ready_for_local_init_op).unwrap();
             assert_eq!(missing, Vec::<String>::new());
-            self.session.execute(&self.sync.local_step_init_op, feeds! {}).unwrap();
+            self.session.execute(&self.sync.local_step_init_op).unwrap();
         }
     }
 
     fn train(&self, step: usize) {
         let (x, y) = half(step, self.index);
-        self.session.execute(&self.sync.train_op, feeds! { &self.model.x => x, &self.model.y => y }).unwrap();
+        self.session.execute_with(&self.sync.train_op, feeds! { &self.model.x => x, &self.model.y => y }).unwrap();
     }
 
     fn steps(&self) -> i64 {
-        self.session.run(&self.step, feeds! {}).unwrap()
+        self.session.run(&self.step).unwrap()
     }
 
     fn weights(&self) -> Vec<f32> {
-        self.session.run(&self.model.w, feeds! {}).unwrap()
+        self.session.run(&self.model.w).unwrap()
     }
 
     fn end(self) {
@@ -168,7 +168,7 @@ fn two_workers_are_as_one() {
         assert_close(&replicas[0].weights(), &alone(kind));
         let counters = [Arrived::Accepted, Arrived::Stale, Arrived::Dropped].map(|fate| {
             let counter = replicas[0].sync.counter(fate).unwrap();
-            replicas[0].session.run::<i64>(&counter, feeds! {}).unwrap()
+            replicas[0].session.run::<i64>(&counter).unwrap()
         });
         // Two variables, two workers.
         assert_eq!(counters, [4 * STEPS as i64, 0, 0]);
@@ -229,9 +229,11 @@ fn monitored_sessions_step_together() {
         let mut session = session.start().unwrap();
         for step in 0..STEPS {
             let (x, y) = half(step, index);
-            session.run::<()>(&replica.sync.train_op, feeds! { &replica.model.x => x, &replica.model.y => y }).unwrap();
+            session
+                .run_with::<()>(&replica.sync.train_op, feeds! { &replica.model.x => x, &replica.model.y => y })
+                .unwrap();
         }
-        let weights: Vec<f32> = session.run(&replica.model.w, feeds! {}).unwrap();
+        let weights: Vec<f32> = session.run(&replica.model.w).unwrap();
         session.close().unwrap();
         weights
     };
@@ -264,9 +266,9 @@ fn a_job_goes_on_after_another_ps_was_lost() {
                 meet.wait();
             }
             let (x, y) = half(step, index);
-            session.run::<()>(&sync.train_op, feeds! { &model.x => x, &model.y => y }).unwrap();
+            session.run_with::<()>(&sync.train_op, feeds! { &model.x => x, &model.y => y }).unwrap();
         }
-        let weights: Vec<f32> = session.run(&model.w, feeds! {}).unwrap();
+        let weights: Vec<f32> = session.run(&model.w).unwrap();
         session.close().unwrap();
         weights
     };
@@ -293,7 +295,7 @@ fn a_lone_worker_makes_no_exact_step() {
     std::thread::scope(|threads| {
         let lone = threads.spawn(|| chief.train(0));
         let accepted = chief.sync.counter(Arrived::Accepted).unwrap();
-        while chief.session.run::<i64>(&accepted, feeds! {}).unwrap() < 2 {
+        while chief.session.run::<i64>(&accepted).unwrap() < 2 {
             std::thread::yield_now();
         }
         assert_eq!(chief.steps(), 0);
@@ -316,7 +318,7 @@ fn a_worker_that_left_before_its_first_gradient_is_waited_for() {
     std::thread::scope(|threads| {
         let lone = threads.spawn(|| chief.train(0));
         let accepted = chief.sync.counter(Arrived::Accepted).unwrap();
-        while chief.session.run::<i64>(&accepted, feeds! {}).unwrap() < 2 {
+        while chief.session.run::<i64>(&accepted).unwrap() < 2 {
             std::thread::yield_now();
         }
         assert!(!lone.is_finished());
@@ -392,20 +394,20 @@ fn give_several(averaged: impl FnOnce(&Variable) -> Vec<Variable>) {
     let average = optimizer.average(&w).unwrap();
     assert!(optimizer.average(&step).is_none());
     let session = Arc::new(Session::connect(&cluster.targets("worker")[0], &graph).unwrap());
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-    session.execute(&sync.chief_init_op, feeds! {}).unwrap();
-    session.execute(&tokens, feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
+    session.execute(&sync.chief_init_op).unwrap();
+    session.execute(&tokens).unwrap();
     let coordinator = Coordinator::new();
     sync.chief_queue_runner.start(&session, &coordinator).unwrap();
     for gradient in [1f32, 3.0] {
-        session.execute(&sync.train_op, feeds! { &x => gradient }).unwrap();
+        session.execute_with(&sync.train_op, feeds! { &x => gradient }).unwrap();
     }
-    while session.run::<i64>(&step, feeds! {}).unwrap() == 0 {
+    while session.run::<i64>(&step).unwrap() == 0 {
         std::thread::yield_now();
     }
     // Its token is the second of step 0: it is too late.
-    session.execute(&sync.train_op, feeds! { &x => 100f32 }).unwrap();
-    let follow = || session.run::<(f32, f32)>((&w, &average), feeds! {}).unwrap();
+    session.execute_with(&sync.train_op, feeds! { &x => 100f32 }).unwrap();
+    let follow = || session.run::<(f32, f32)>((&w, &average)).unwrap();
     // The average follows after the tokens were given.
     while follow() != (8.0, 9.0) {
         assert_eq!(follow().0, 8.0);
@@ -438,21 +440,21 @@ impl Scalar {
         let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
         let coordinator = Coordinator::new();
         if index == 0 {
-            session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-            session.execute(&sync.chief_init_op, feeds! {}).unwrap();
+            session.execute(&global_variables_initializer(&graph)).unwrap();
+            session.execute(&sync.chief_init_op).unwrap();
             sync.chief_queue_runner.start(&session, &coordinator).unwrap();
         } else {
-            session.execute(&sync.local_step_init_op, feeds! {}).unwrap();
+            session.execute(&sync.local_step_init_op).unwrap();
         }
         Scalar { x, w, step, sync, session, coordinator }
     }
 
     fn train(&self, gradient: f32) {
-        self.session.execute(&self.sync.train_op, feeds! { &self.x => gradient }).unwrap();
+        self.session.execute_with(&self.sync.train_op, feeds! { &self.x => gradient }).unwrap();
     }
 
     fn arrived(&self, fate: Arrived) -> i64 {
-        self.session.run(&self.sync.counter(fate).unwrap(), feeds! {}).unwrap()
+        self.session.run(&self.sync.counter(fate).unwrap()).unwrap()
     }
 }
 
@@ -472,8 +474,7 @@ fn the_gradient_of_a_backup_worker_comes_too_late() {
         });
         replicas[late].train(100.0);
         wanted -= mean;
-        let found: (f32, i64) =
-            replicas[late].session.run((&replicas[late].w, &replicas[late].step), feeds! {}).unwrap();
+        let found: (f32, i64) = replicas[late].session.run((&replicas[late].w, &replicas[late].step)).unwrap();
         assert_eq!(found, (wanted, number as i64 + 1));
     }
     let fates = [Arrived::Accepted, Arrived::Stale, Arrived::Dropped].map(|fate| replicas[0].arrived(fate));
@@ -491,10 +492,10 @@ fn rows_are_averaged_over_those_who_have_them() {
     let replicas: Vec<_> = (0..2).map(|index| rows(&cluster, index)).collect();
     std::thread::scope(|threads| {
         for (session, sync, ..) in &replicas {
-            threads.spawn(|| session.execute(&sync.train_op, feeds! {}).unwrap());
+            threads.spawn(|| session.execute(&sync.train_op).unwrap());
         }
     });
-    let found: Vec<f32> = replicas[0].0.run(&replicas[0].2, feeds! {}).unwrap();
+    let found: Vec<f32> = replicas[0].0.run(&replicas[0].2).unwrap();
     // Row 1 of both, twice in the second; rows 0 and 3 of one each.
     assert_eq!(found, [-1.0, -1.5, 0.0, -1.0]);
     for (session, _, _, coordinator) in replicas {
@@ -517,11 +518,11 @@ fn rows(cluster: &LocalCluster, index: usize) -> (Arc<Session>, SyncReplicas, Va
     let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
     let coordinator = Coordinator::new();
     if index == 0 {
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-        session.execute(&sync.chief_init_op, feeds! {}).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
+        session.execute(&sync.chief_init_op).unwrap();
         sync.chief_queue_runner.start(&session, &coordinator).unwrap();
     } else {
-        session.execute(&sync.local_step_init_op, feeds! {}).unwrap();
+        session.execute(&sync.local_step_init_op).unwrap();
     }
     (session, sync, table, coordinator)
 }

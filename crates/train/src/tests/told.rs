@@ -6,7 +6,7 @@ use crate::{MonitoredTrainingSession, create_global_step_in, replica_device_sett
 use graph::{Graph, Node};
 use layers::collection::global_variables_initializer;
 use layers::{Formulas, Kind, Variable};
-use session::{LocalCluster, Session, SessionConfig, feeds};
+use session::{LocalCluster, Session, SessionConfig};
 use std::time::Duration;
 
 /// Nobody who asks only so often would ever ask again.
@@ -30,7 +30,7 @@ fn a_worker_goes_on_when_the_chief_has_initialized() {
             let (graph, next) = counting(1);
             let session = MonitoredTrainingSession::new(&graph).master(&targets[1]).is_chief(false);
             let mut session = session.recovery_wait(FOR_EVER).max_wait(FOR_EVER * 3).start().unwrap();
-            session.run::<()>(&next, feeds! {}).unwrap();
+            session.run::<()>(&next).unwrap();
         });
         let (graph, _) = counting(0);
         let chief = MonitoredTrainingSession::new(&graph).master(&targets[0]).start().unwrap();
@@ -49,11 +49,11 @@ fn waiting_ends_with_its_time_or_with_the_last_variable() {
     assert!(matches!(wait(Duration::from_millis(10)), Told::NotYet));
     let (graph, _) = counting(0);
     let session = Session::connect(&targets[0], &graph).unwrap();
-    session.execute("global_step/Assign", feeds! {}).unwrap();
+    session.execute("global_step/Assign").unwrap();
     assert!(matches!(wait(Duration::from_millis(10)), Told::NotYet), "one has no value yet");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| wait(FOR_EVER));
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
         assert!(matches!(waiting.join().unwrap(), Told::Ready));
     });
 }

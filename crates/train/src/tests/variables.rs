@@ -5,7 +5,7 @@ use crate::optimizer::{Adam, Momentum};
 use crate::{ExponentialMovingAverage, Optimizer};
 use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
 use layers::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
-use session::{Session, feeds};
+use session::Session;
 
 fn names(variables: &[Variable]) -> Vec<String> {
     variables.iter().map(Variable::name).collect()
@@ -71,15 +71,15 @@ fn variables_change_as_they_are_told() {
         let first = Initializer::Value([[1f32, 2.], [3., 4.]].into());
         let w = Variable::build(&root, "w").initializer(first).kind(kind).make();
         let session = Session::local(&graph);
-        session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
+        session.execute(&global_variables_initializer(&graph)).unwrap();
         let indices = root.constant([1i32]);
         let row = root.constant([[10f32, 20.]]);
-        session.execute(&w.scatter_add(&indices, &row), feeds! {}).unwrap();
-        session.execute(&w.assign_sub(&w.ones_like()), feeds! {}).unwrap();
-        session.execute(&w.scatter_update(&root.constant([0i32]), &row), feeds! {}).unwrap();
-        let rows: Vec<[f32; 2]> = session.run(&w, feeds! {}).unwrap();
+        session.execute(&w.scatter_add(&indices, &row)).unwrap();
+        session.execute(&w.assign_sub(&w.ones_like())).unwrap();
+        session.execute(&w.scatter_update(&root.constant([0i32]), &row)).unwrap();
+        let rows: Vec<[f32; 2]> = session.run(&w).unwrap();
         assert_eq!(rows, [[10., 20.], [12., 23.]]);
-        let picked: Vec<[f32; 2]> = session.run(&w.gather(&indices), feeds! {}).unwrap();
+        let picked: Vec<[f32; 2]> = session.run(&w.gather(&indices)).unwrap();
         assert_eq!(picked, [[12., 23.]]);
     }
 }
@@ -94,11 +94,11 @@ fn averages_follow() {
     let average = averages.average(&w).unwrap();
     assert_eq!(average.name(), "w/ExponentialMovingAverage");
     let session = Session::local(&graph);
-    session.execute(&global_variables_initializer(&graph), feeds! {}).unwrap();
-    session.execute(&w.assign(&root.constant(20f32)), feeds! {}).unwrap();
-    session.execute(&follow, feeds! {}).unwrap();
-    session.execute(&follow, feeds! {}).unwrap();
-    let found: f32 = session.run(&average, feeds! {}).unwrap();
+    session.execute(&global_variables_initializer(&graph)).unwrap();
+    session.execute(&w.assign(&root.constant(20f32))).unwrap();
+    session.execute(&follow).unwrap();
+    session.execute(&follow).unwrap();
+    let found: f32 = session.run(&average).unwrap();
     assert!((found - 11.9).abs() < 1e-5, "{found}");
 }
 
@@ -112,4 +112,27 @@ fn a_loss_without_variables_is_refused() {
     let error = Optimizer::new(Adam::new(0.1)).minimize(&x).err().unwrap();
     assert!(error.message.contains("No gradients provided for any variable"), "{error}");
     assert!(error.message.contains("'w'"), "{error} {w:?}");
+}
+
+/// As TensorFlow 2.21 fills the collection and names the nodes for the same program.
+#[test]
+fn training_nodes_are_collected_and_grouped_by_device() {
+    let graph = graph();
+    let on = |task: usize| graph.root().on(&format!("/job:ps/task:{task}"));
+    let a = Variable::build(&on(1), "a").shape([2]).make();
+    let b = Variable::build(&on(0), "b").shape([2]).make();
+    let step = crate::global_step::get_or_create_global_step(&graph).unwrap();
+    let loss = (a.read(&graph.root()) + b.read(&graph.root())).square().sum();
+    let first = Optimizer::new(Adam::new(0.1)).minimize(&loss).unwrap();
+    let second = Optimizer::new(Momentum::new(0.1, 0.9)).minimize_with(&loss, &[], Some(&step)).unwrap();
+    assert_eq!(layers::collection::nodes(&graph, layers::collection::TRAIN_OP), [first, second]);
+    let def = graph.to_def().unwrap();
+    let waits = |name: &str| {
+        let node = def.nodes.iter().find(|node| node.name == name).unwrap();
+        format!("{} {}", node.device, node.inputs.join(" "))
+    };
+    assert_eq!(waits("Adam"), " ^Adam/NoOp ^Adam/NoOp_1");
+    assert!(waits("Adam/NoOp").starts_with("/job:ps/task:0 ^Adam/update_b/"), "{}", waits("Adam/NoOp"));
+    assert_eq!(waits("Momentum/update"), " ^Momentum/update/NoOp ^Momentum/update/NoOp_1");
+    assert!(waits("Momentum/update/NoOp_1").starts_with("/job:ps/task:1 ^Momentum/update_a/"));
 }
