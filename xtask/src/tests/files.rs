@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Files above this length want to be two.
 const MAX_LINES: usize = 600;
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(super) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() && !path.ends_with("target") {
@@ -18,7 +18,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn all() -> Vec<PathBuf> {
+pub(super) fn all() -> Vec<PathBuf> {
     let mut found = Vec::new();
     sources(&root().join("crates"), &mut found);
     sources(&root().join("xtask"), &mut found);

@@ -1,4 +1,5 @@
-//! The rules of the house, checked.
+//! The rules of the repository, checked.
 
 mod architecture;
 mod files;
+mod statements;
