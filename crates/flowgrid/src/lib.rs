@@ -61,6 +61,7 @@
 
 pub mod defaults;
 
+pub use checkpoint;
 pub use gradient::GradientOptions;
 pub use graph::{
     AttrValue, DeviceSpec, FunctionDef, Graph, GraphDef, ImportOptions, Node, NodeDef, OpBuilder, Output, Scope,
@@ -69,6 +70,7 @@ pub use io::FileSystems;
 pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
 pub use ops;
 pub use ops::raw as raw_ops;
+pub use optimize;
 pub use session::{
     Addresses, Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, Given, LocalCluster,
     PartialRun, RunMetadata, RunOptions, Server, ServerDef, ServerOptions, Session, SessionConfig, SyncPolicy, Task,
@@ -103,16 +105,16 @@ pub mod prelude {
     pub use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
     pub use layers::layer::{BatchNorm, Conv2d, Dense, Phase, dropout, flatten, max_pool2d};
     pub use layers::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope, loss, summary};
-    pub use session::{Feeds, LocalCluster, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
-    pub use status::{Error, Result};
-    pub use tensor::{DType, PartialShape, Shape, Tensor};
-    pub use train::clip::{clip_by_global_norm, clip_by_norm, clip_by_value, dense};
-    pub use train::device_setter::replica_device_setter;
-    pub use train::hooks::{self, Every};
-    pub use train::optimizer::{
+    pub use optimize::clip::{clip_by_global_norm, clip_by_norm, clip_by_value, dense};
+    pub use optimize::{
         AdaMax, Adadelta, Adagrad, AdagradDa, Adam, AddSign, Ftrl, GradientDescent, Momentum, PowerSign,
         ProximalAdagrad, ProximalGradientDescent, RmsProp,
     };
+    pub use session::{Feeds, LocalCluster, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
+    pub use status::{Error, Result};
+    pub use tensor::{DType, PartialShape, Shape, Tensor};
+    pub use train::device_setter::replica_device_setter;
+    pub use train::hooks::{self, Every};
     pub use train::{
         ExponentialMovingAverage, FileWriter, Gradient, MonitoredSession, MonitoredTrainingSession, Optimizer, Saver,
         Scaffold, SessionRunHook, create_global_step, gradients, latest_checkpoint, schedule,

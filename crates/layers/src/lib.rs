@@ -17,3 +17,6 @@ pub use queue::{Queue, QueueBuilder};
 pub use variable::{
     Kind, PartitionedVariable, Partitioner, Reuse, SaveSlice, Variable, VariableBuilder, VariableScope,
 };
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,7 @@
 //! Event files that a program writes while it trains.
 
-use crate::graph_text::with_shapes;
-use crate::meta_graph::export_collections;
-use crate::saver::device_of;
+use checkpoint::meta_graph::export_collections;
+use checkpoint::with_shapes;
 use graph::{DeviceSpec, Graph, GraphDef, Node};
 use io::event::{
     Event, EventWhat, SessionLog, SummaryData, SummaryValue, host_name, summary_event, without_known_metadata,
@@ -221,7 +220,7 @@ fn described(graph: &Graph) -> Result<GraphDef> {
 
 /// The device a node will be on, as far as the graph says: a task alone means its first processor.
 fn place_of(node: &Node) -> String {
-    let device = device_of(node);
+    let device = node.device();
     match DeviceSpec::parse(&device) {
         Ok(spec) if spec.job.is_some() && spec.kind.is_none() => format!("{device}/device:CPU:0"),
         _ => device,

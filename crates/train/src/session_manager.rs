@@ -1,9 +1,9 @@
 //! Sessions whose variables have values: restored from a checkpoint, initialized, or waited for.
 
+use crate::await_ready::{self, Told};
 use crate::get_global_step;
-use crate::monitored::step_number;
-use crate::saver::Saver;
-use crate::told::{self, Told};
+use checkpoint::saver::Saver;
+use checkpoint::step_number;
 use graph::{Graph, Node, Output};
 use io::CheckpointState;
 use session::{Feeds, Session, SessionConfig};
@@ -201,7 +201,7 @@ impl SessionManager {
         // Local variables get their values afterwards, from us.
         let first = self.local_init.as_ref().and(self.ready_for_local_init.as_ref());
         let Some(ready) = first.or(self.ready.as_ref()) else { return Told::Nothing };
-        told::wait(ready, master, config, self.recovery_wait).unwrap_or_else(|error| {
+        await_ready::wait(ready, master, config, self.recovery_wait).unwrap_or_else(|error| {
             tracing::debug!("nobody tells when the model is ready: {error}");
             Told::Nothing
         })

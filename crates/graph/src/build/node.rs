@@ -3,6 +3,7 @@
 use crate::build::graph::Built;
 use crate::{AttrValue, Graph, NodeDef, NodeId, Output, Scope};
 use status::{Result, internal, invalid};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use tensor::{DType, PartialShape};
@@ -155,6 +156,22 @@ impl Node {
     /// All its outputs.
     pub fn outputs(&self) -> Vec<Output> {
         (0..self.num_outputs()).map(|index| self.output(index)).collect()
+    }
+
+    /// This node and every node that it needs, directly or not, each once; this node is first.
+    pub fn with_ancestors(&self) -> Vec<Node> {
+        let (mut seen, mut found) = (HashSet::from([self.name()]), vec![self.clone()]);
+        let mut next = 0;
+        while let Some(node) = found.get(next).cloned() {
+            next += 1;
+            for input in &node.def().inputs {
+                let name = input.trim_start_matches('^').split(':').next().unwrap_or_default();
+                if let Some(node) = Node::find(&self.scope, name).filter(|_| seen.insert(name.to_string())) {
+                    found.push(node);
+                }
+            }
+        }
+        found
     }
 
     /// Clears the static shapes of the outputs: a value may change its shape from one iteration to the next.

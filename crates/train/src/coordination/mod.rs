@@ -8,7 +8,6 @@ mod shared_stop;
 pub use coordinator::{Coordinator, JoinOptions};
 pub use looper::Looper;
 pub use queue_runner::{QUEUE_RUNNERS, QueueRunner, QueueRunnerDef, queue_runners, start_queue_runners};
-pub(crate) use queue_runner::{from_record, to_record};
 pub use shared_stop::SharedStop;
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 //! Threads that keep queues filled.
 
 use super::Coordinator;
-use graph::{AttrList, AttrValue, Function, Graph, Node};
+use checkpoint::{queue_runner_from_record, queue_runner_to_record};
+use graph::{Graph, Node};
 use layers::Queue;
 use parking_lot::Mutex;
 use session::Session;
 use status::{Code, Result, not_found};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The collection of queue runners, as TensorFlow calls it.
 pub use layers::collection::QUEUE_RUNNERS;
 
-pub use io::saved_model::QueueRunnerDef;
+pub use checkpoint::QueueRunnerDef;
 
 /// Enqueue ops of a queue, each repeated by a thread of its own until the input ends or a coordinator stops them.
 ///
@@ -110,7 +110,7 @@ impl QueueRunner {
 
     /// Adds the runner to its graph's collection.
     pub fn register(&self) {
-        self.close.graph().add_to_collection(QUEUE_RUNNERS, to_record(self.to_def()));
+        self.close.graph().add_to_collection(QUEUE_RUNNERS, queue_runner_to_record(self.to_def()));
     }
 
     /// The runner as it stands in files.
@@ -146,51 +146,13 @@ impl QueueRunner {
     }
 }
 
-/// A queue runner as a value of a collection.
-pub(crate) fn to_record(def: QueueRunnerDef) -> AttrValue {
-    let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
-    let names = def.enqueue_ops.into_iter().map(Into::into).collect();
-    attrs.insert("queue_name".to_string(), def.queue.into());
-    attrs.insert("enqueue_op_name".to_string(), AttrValue::from(AttrList { strings: names, ..Default::default() }));
-    attrs.insert("close_op_name".to_string(), def.close_op.into());
-    attrs.insert("cancel_op_name".to_string(), def.cancel_op.into());
-    let codes: Vec<i64> = def.closed.iter().map(|&code| code.into()).collect();
-    attrs.insert("queue_closed_exception_types".to_string(), codes.into());
-    AttrValue::Func(Arc::new(Function { name: RECORD.to_string(), attrs }))
-}
-
-/// The kind of record, named as TensorFlow names its message.
-const RECORD: &str = "QueueRunnerDef";
-
 /// The queue runners in a graph's collection.
 pub fn queue_runners(graph: &Graph) -> Result<Vec<QueueRunner>> {
     let defs = graph.collection(QUEUE_RUNNERS);
-    defs.iter().filter_map(from_record).map(|def| QueueRunner::from_def(graph, &def)).collect()
+    defs.iter().filter_map(queue_runner_from_record).map(|def| QueueRunner::from_def(graph, &def)).collect()
 }
 
 /// Starts all queue runners in a session's graph.
 pub fn start_queue_runners(session: &Arc<Session>, coordinator: &Coordinator) -> Result<()> {
     queue_runners(session.graph())?.iter().try_for_each(|runner| runner.start(session, coordinator))
-}
-
-/// The queue runner that a value of a collection means.
-pub(crate) fn from_record(record: &AttrValue) -> Option<QueueRunnerDef> {
-    let AttrValue::Func(record) = record else { return None };
-    let text = |name: &str| match record.attrs.get(name) {
-        Some(AttrValue::String(text)) => Some(String::from_utf8_lossy(text).into_owned()),
-        _ => None,
-    };
-    let list = |name: &str| match record.attrs.get(name) {
-        Some(AttrValue::List(list)) => (**list).clone(),
-        _ => AttrList::default(),
-    };
-    let names = list("enqueue_op_name").strings;
-    (record.name == RECORD).then_some(())?;
-    Some(QueueRunnerDef {
-        queue: text("queue_name")?,
-        enqueue_ops: names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
-        close_op: text("close_op_name")?,
-        cancel_op: text("cancel_op_name")?,
-        closed: list("queue_closed_exception_types").ints.iter().map(|&code| code as i32).collect(),
-    })
 }

@@ -2,9 +2,9 @@
 
 use super::{Every, Timer, read_step, stale_step, step_of};
 use crate::FileWriter;
-use crate::graph_text::write_graph_text;
 use crate::monitored::{RunArgs, RunContext, RunValues, Scaffold, SessionContext, SessionRunHook};
-use crate::saver::{SaveOptions, Saver};
+use checkpoint::saver::{SaveOptions, Saver};
+use checkpoint::write_graph_text;
 use graph::{Graph, Output};
 use io::event::{SessionLog, SessionStatus};
 use io::fs::path;

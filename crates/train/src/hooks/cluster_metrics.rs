@@ -1,9 +1,9 @@
 //! Reports what a cluster does, every so often.
 
 use super::{Every, Timer, read_step, stale_step, step_of};
-use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook, step_number};
-use crate::told::needed;
-use crate::{FileWriter, get_global_step, metrics};
+use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
+use crate::{FileWriter, get_global_step, monitoring};
+use checkpoint::step_number;
 use graph::{Graph, Node, Output, TensorName};
 use session::{COUNTERS, ClusterSpec, Session, Task};
 use status::Result;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use tensor::Tensor;
 
 /// Writes what a cluster does every so often: steps and examples per second, bytes in and out of each task, what
-/// became of gradients, how stale those of this worker are, lengths of queues. The tags are those of [`metrics`].
+/// became of gradients, how stale those of this worker are, lengths of queues. The tags are those of [`monitoring`].
 pub struct ClusterMetrics {
     timer: Timer,
     events: Arc<FileWriter>,
     tasks: Vec<Task>,
     examples_per_step: Option<f64>,
     counter: Option<Output>,
-    metrics: Option<metrics::ClusterMetrics>,
+    metrics: Option<monitoring::ClusterMetrics>,
     updated: Option<Updated>,
 }
 
@@ -54,7 +54,7 @@ impl Updated {
             _ => {
                 let (root, update) = (self.update.graph().root(), self.update.name());
                 let nodes = asked.iter().filter_map(|name| Node::find(&root, name));
-                let is_part = nodes.flat_map(|node| needed(&node)).any(|node| node.name() == update);
+                let is_part = nodes.flat_map(|node| node.with_ancestors()).any(|node| node.name() == update);
                 self.asked = Some((asked, is_part));
                 is_part
             }
@@ -87,7 +87,7 @@ impl SessionRunHook for ClusterMetrics {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         self.counter = Some(step_of(graph, "ClusterMetrics")?);
         self.updated = Updated::find(graph);
-        let metrics = metrics::ClusterMetrics::new(graph, &self.tasks, self.events.clone())?;
+        let metrics = monitoring::ClusterMetrics::new(graph, &self.tasks, self.events.clone())?;
         self.metrics = Some(match self.examples_per_step {
             Some(examples) => metrics.examples_per_step(examples),
             None => metrics,

@@ -28,8 +28,9 @@ pub use summary_saver::SummarySaver;
 pub use synchronous::Synchronous;
 pub use timer::{Every, Timer};
 
-use crate::monitored::{RunValues, step_number};
+use crate::monitored::RunValues;
 use crate::{FileWriter, FileWriterOptions, get_global_step};
+use checkpoint::step_number;
 use graph::{Graph, Output};
 use io::FileSystems;
 use session::Session;

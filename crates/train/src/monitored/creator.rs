@@ -2,7 +2,7 @@
 
 use super::Scaffold;
 use crate::get_global_step;
-use crate::lost::Last;
+use crate::recovery::Last;
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use graph::Graph;
 use layers::Variable;

@@ -11,5 +11,4 @@ pub use creator::{ChiefSessionCreator, SessionCreator, WorkerSessionCreator};
 pub use hook::{RunArgs, RunContext, RunValues, SessionContext, SessionRunHook};
 pub use scaffold::{INIT_OP, InitFn, LOCAL_INIT_OP, Pieces, READY_FOR_LOCAL_INIT_OP, READY_OP, SUMMARY_OP, Scaffold};
 pub use session::{MonitoredSession, SingularMonitoredSession, StepContext};
-pub(crate) use step::step_number;
 pub use training::MonitoredTrainingSession;

@@ -1,7 +1,7 @@
 //! The nodes around a model that every training program needs: made where they are missing, found where they are not.
 
 use crate::ready::{local_variables_initializer, report_uninitialized, report_uninitialized_variables};
-use crate::saver::{Progress, Saver, Tell, to_log};
+use checkpoint::saver::{Progress, ProgressFn, Saver, log_progress};
 use graph::{Graph, Node, Output, TensorName};
 use io::FileSystems;
 pub use layers::collection::{INIT_OP, LOCAL_INIT_OP, READY_FOR_LOCAL_INIT_OP, READY_OP, SUMMARY_OP};
@@ -28,7 +28,7 @@ pub struct Scaffold {
     summary_op: Option<Output>,
     no_summaries: bool,
     saver: Option<Arc<Saver>>,
-    progress: Option<Tell>,
+    progress: Option<ProgressFn>,
     pieces: OnceLock<Pieces>,
 }
 
@@ -103,7 +103,7 @@ impl Scaffold {
     }
 
     /// Tells how far saves and restores are, in place of a line in the log every five seconds: see
-    /// [`SaverBuilder::progress`](crate::saver::SaverBuilder::progress). For a saver that is made here; one that was
+    /// [`SaverBuilder::progress`](checkpoint::saver::SaverBuilder::progress). For a saver that is made here; one that was
     /// given tells whom it was told to.
     pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Scaffold {
         self.progress = Some(Arc::new(tell));
@@ -138,7 +138,7 @@ impl Scaffold {
             saver: match &self.saver {
                 Some(saver) => saver.clone(),
                 None => {
-                    let tell = self.progress.clone().unwrap_or_else(to_log);
+                    let tell = self.progress.clone().unwrap_or_else(log_progress);
                     Arc::new(Saver::of_graph_telling(graph, tell)?.with_file_systems(systems))
                 }
             },

@@ -1,10 +1,11 @@
 //! The session that is watched: hooks around every step; a new session where one was lost.
 
-use super::step::{run_hooked, step_number};
+use super::step::run_hooked;
 use super::{SessionContext, SessionCreator, SessionRunHook};
 use crate::coordination::{Coordinator, JoinOptions, start_queue_runners};
 use crate::get_global_step;
 use crate::session_manager::is_lost;
+use checkpoint::step_number;
 use graph::{Fetch, Fetchable, Graph};
 use session::{Feeds, FetchAs, Fetches, RunOptions, Session};
 use status::{Code, Error, Result, failed_precondition};

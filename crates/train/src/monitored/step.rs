@@ -1,6 +1,7 @@
 //! One step with hooks around it: what everybody asks is asked at once, and everybody gets their own answers.
 
 use super::{RunArgs, RunContext, RunValues, SessionRunHook};
+use checkpoint::step_number;
 use graph::Fetch;
 use session::{Feeds, FetchAs, Fetches, RunOptions, Session, Values};
 use status::{Result, invalid};
@@ -67,11 +68,6 @@ pub(super) fn run_hooked<V, F: FetchAs<V>>(
     }
     let counter = counter.map(|tensor| step_number(&tensor)).transpose()?;
     Ok((user, counter))
-}
-
-/// The step counter, which may be of either integer type.
-pub(crate) fn step_number(tensor: &Tensor) -> Result<i64> {
-    tensor.to_scalar::<i64>().or_else(|_| tensor.to_scalar::<i32>().map(i64::from))
 }
 
 /// All feeds and options together. What is fed is fed by one only: else the order of hooks would decide.

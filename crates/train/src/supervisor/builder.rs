@@ -6,7 +6,7 @@ use crate::coordination::Coordinator;
 use crate::get_global_step;
 use crate::hooks::event_file;
 use crate::monitored::{InitFn, Scaffold};
-use crate::saver::Saver;
+use checkpoint::saver::Saver;
 use graph::{Graph, Node, Output};
 use io::FileSystems;
 use io::saved_model::Saver as SaverDef;

@@ -8,9 +8,8 @@ pub use builder::SupervisorBuilder;
 
 use crate::FileWriter;
 use crate::coordination::{Coordinator, JoinOptions, Looper, start_queue_runners};
-use crate::lost::{Last, Origin};
 use crate::monitored::{InitFn, Pieces};
-use crate::saver::device_of;
+use crate::recovery::{Last, Origin};
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use bytes::Bytes;
 use graph::{Graph, Node, Output};
@@ -236,7 +235,7 @@ fn check_devices(graph: &Graph) -> Result<()> {
     for def in graph.to_def()?.nodes {
         let is_variable = matches!(def.op.as_str(), "Variable" | "VariableV2" | "VarHandleOp");
         let node = Node::find(&graph.root(), &def.name).filter(|_| is_variable);
-        if node.is_some_and(|node| device_of(&node).is_empty()) {
+        if node.is_some_and(|node| node.device().is_empty()) {
             return Err(invalid!(
                 "When using replicas, all Variables must have their device set: {} ({}). Make it in the scope of \
                  replica_device_setter, or say where it is: scope.on(\"/job:ps/task:0\")",

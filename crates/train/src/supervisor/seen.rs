@@ -1,7 +1,7 @@
 //! Where the step counter was when a supervisor saw it last.
 
 use crate::coordination::Coordinator;
-use crate::monitored::step_number;
+use checkpoint::step_number;
 use graph::Output;
 use parking_lot::Mutex;
 use session::{Feeds, RunOptions, Session};

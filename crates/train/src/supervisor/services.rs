@@ -2,10 +2,10 @@
 
 use super::Supervisor;
 use crate::coordination::Looper;
-use crate::graph_text::write_graph_text;
 use crate::hooks::step_name;
-use crate::monitored::step_number;
-use crate::saver::SaveOptions;
+use checkpoint::saver::SaveOptions;
+use checkpoint::step_number;
+use checkpoint::write_graph_text;
 use graph::Output;
 use io::event::{SessionLog, SessionStatus};
 use io::fs::path;

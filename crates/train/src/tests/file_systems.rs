@@ -2,16 +2,16 @@
 
 use super::graph;
 use crate::hooks::{Every, StopAtStep};
-use crate::optimizer::GradientDescent;
-use crate::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load_on};
 use crate::{
     MonitoredTrainingSession, Optimizer, Supervisor, create_global_step, import_meta_graph_on, latest_checkpoint_on,
 };
+use checkpoint::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load_on};
 use graph::Graph;
 use io::FileSystems;
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Variable};
 use ops::data_structures::reader::whole_file::{read_file, write_file};
+use optimize::GradientDescent;
 use session::{Given, Session, SessionConfig};
 
 /// Files in memory, which nobody else sees, and a configuration that gives them.

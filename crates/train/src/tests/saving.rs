@@ -3,8 +3,8 @@
 use super::graph;
 use crate::hooks::{CheckpointSaver, CheckpointSaverListener, Every};
 use crate::monitored::{SessionContext, SessionRunHook};
-use crate::saver::Progress;
 use crate::{MonitoredSession, MonitoredTrainingSession, Saver, Scaffold, create_global_step_in, latest_checkpoint_on};
+use checkpoint::saver::Progress;
 use graph::{Graph, Node};
 use io::fs::{FileStat, MemoryFileSystem, RandomAccessFile, WritableFile};
 use io::{Bundle, CheckpointState, FileSystem, FileSystems};

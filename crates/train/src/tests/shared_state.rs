@@ -1,8 +1,7 @@
 //! Where optimizers keep what all variables share, and as what: as TensorFlow 2.21 does.
 
 use super::graph;
-use crate::optimizer::{AdaMax, Adam, Rule};
-use crate::{Optimizer, replica_device_setter};
+use crate::{AdaMax, Adam, Optimizer, UpdateRule, replica_device_setter};
 use graph::{AttrValue, Graph, Node};
 use layers::collection::{global_variables, global_variables_initializer};
 use layers::{Formula, Initializer, Kind, Variable};
@@ -10,7 +9,7 @@ use session::Session;
 use tensor::DType;
 
 /// The devices of the powers that are kept for variables of these names, each on a ps task of its own.
-fn devices(rule: impl Rule + 'static, names: &[&str], kind: Kind) -> Vec<String> {
+fn devices(rule: impl UpdateRule + 'static, names: &[&str], kind: Kind) -> Vec<String> {
     let graph = graph();
     let scope = replica_device_setter(names.len()).worker_device("/job:worker/task:0").on(&graph.root());
     let square = |name: &&str| Variable::build(&scope, name).kind(kind).make().square();

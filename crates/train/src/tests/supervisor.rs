@@ -1,7 +1,7 @@
 //! The supervisor: a chief with its threads, others that wait, and what they are told.
 
 use super::{Folder, graph, nodes};
-use crate::coordination::{QUEUE_RUNNERS, QueueRunnerDef, to_record};
+use crate::coordination::{QUEUE_RUNNERS, QueueRunnerDef};
 use crate::hooks::StopAtStep;
 use crate::monitored::MonitoredSession;
 use crate::{MonitoredTrainingSession, QueueRunner, Supervisor, create_global_step, create_global_step_in};
@@ -74,7 +74,7 @@ fn an_error_of_a_thread_is_the_sessions() {
 fn threads_end_with_a_session_that_was_not_made() {
     let (folder, (graph, _)) = (Folder::new(), counting());
     let runner = QueueRunnerDef { queue: "queue".to_string(), close_op: "gone".to_string(), ..Default::default() };
-    graph.add_to_collection(QUEUE_RUNNERS, to_record(runner));
+    graph.add_to_collection(QUEUE_RUNNERS, checkpoint::queue_runner_to_record(runner));
     // The threads of a chief with a folder are started before those of queues.
     let supervisor = Supervisor::build(&graph).logdir(&folder.0).make().unwrap();
     let error = supervisor.managed_session("", |_| Ok(())).unwrap_err();

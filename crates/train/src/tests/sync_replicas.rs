@@ -2,7 +2,6 @@
 
 use super::{Folder, graph};
 use crate::hooks::{Every, Synchronous};
-use crate::optimizer::{GradientDescent, Momentum};
 use crate::{
     Arrived, Coordinator, ExponentialMovingAverage, MonitoredTrainingSession, Optimizer, SyncReplicas,
     SyncReplicasOptimizer, create_global_step, create_global_step_in, latest_checkpoint, replica_device_setter,
@@ -10,6 +9,7 @@ use crate::{
 use graph::{Graph, Output, Scope};
 use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Initializer, Kind, Variable};
+use optimize::{GradientDescent, Momentum};
 use session::{LocalCluster, Server, ServerOptions, Session, SyncPolicy, Task, feeds};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;

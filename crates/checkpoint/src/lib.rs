@@ -1,0 +1,25 @@
+//! Checkpoints, meta graphs and saved models: what a model needs to outlive its process.
+//!
+//! A [`Saver`] adds the nodes that write and read variables, and keeps track of the files. A meta graph is a graph with
+//! its collections in one file; a saved model adds named signatures and the values of variables.
+//!
+//! The crate runs its nodes in a session that the caller passes in. It does not decide when to save: the hooks of `train`
+//! do.
+#![forbid(unsafe_code)]
+
+mod graph_text;
+pub mod meta_graph;
+mod queue_runner_record;
+pub mod saved_model;
+pub mod saver;
+mod step_number;
+
+pub use graph_text::{with_shapes, write_graph_text};
+pub use meta_graph::{export_meta_graph, import_meta_graph, import_meta_graph_on};
+pub use queue_runner_record::{QueueRunnerDef, queue_runner_from_record, queue_runner_to_record};
+pub use saved_model::SavedModelBuilder;
+pub use saver::{SaveOptions, Saver, SaverBuilder, latest_checkpoint, latest_checkpoint_on};
+pub use step_number::step_number;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Graphs in files, with their collections and their saver: what a program writes so that another can go on.
+
+mod collections;
+
+use crate::saver::Saver;
+use graph::wire::{read_graph, write_graph};
+use graph::{Graph, GraphDef, ImportOptions, NodeDef};
+use io::saved_model::{Collection, Saver as SaverDef};
+use io::{FileSystems, MetaGraph};
+use layers::collection::global_variables;
+use status::Result;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What goes into a meta graph besides the graph.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// How checkpoints of it are written and read.
+    pub saver: Option<SaverDef>,
+    /// Whether devices are left out, so that the reader can choose.
+    pub clear_devices: bool,
+    /// Only these collections; all if none.
+    pub collections: Option<Vec<String>>,
+    /// What it is for.
+    pub tags: Vec<String>,
+}
+
+/// How a meta graph is put into a graph.
+#[derive(Clone, Debug, Default)]
+pub struct MetaImportOptions {
+    /// Whether devices are left out.
+    pub clear_devices: bool,
+    /// Goes before every name, with a slash; empty for none.
+    pub prefix: String,
+}
+
+/// A graph with its collections, as others read it.
+pub fn export(graph: &Graph, options: &ExportOptions) -> Result<MetaGraph> {
+    let mut def = graph.to_def()?;
+    if options.clear_devices {
+        clear_devices(&mut def);
+    }
+    let wanted = |name: &String| options.collections.as_ref().is_none_or(|names| names.contains(name));
+    let mut collections = export_collections(graph);
+    collections.retain(|name, _| wanted(name));
+    Ok(MetaGraph {
+        tags: options.tags.clone(),
+        graph: write_graph(&def).into(),
+        saver: options.saver.clone().filter(|saver| !saver.save_tensor.is_empty()),
+        collections,
+        ..MetaGraph::default()
+    })
+}
+
+/// All collections of a graph, as others read them.
+pub fn export_collections(graph: &Graph) -> BTreeMap<String, Collection> {
+    let names = graph.collections().into_iter();
+    names.map(|name| (name.clone(), collections::export(graph, &name))).collect()
+}
+
+/// Writes a graph with its collections, and its saver if there is one, to a file.
+pub fn export_meta_graph(graph: &Graph, file: &str, saver: Option<&Saver>) -> Result<()> {
+    let options = ExportOptions { saver: saver.map(|saver| saver.def().clone()), ..ExportOptions::default() };
+    let systems = saver.map_or_else(FileSystems::local, |saver| saver.systems().clone());
+    export(graph, &options)?.write(&systems, file)
+}
+
+/// Adds a graph that was exported, with its collections. Gives its saver; one of all variables if it had none but
+/// variables.
+pub fn import(graph: &Graph, meta: &MetaGraph, options: &MetaImportOptions) -> Result<Option<Saver>> {
+    let mut def = read_graph(meta.graph.clone())?;
+    if options.clear_devices {
+        clear_devices(&mut def);
+    }
+    // The prefix that names really get: one that was used before is numbered.
+    let nodes = graph.import(&def, &ImportOptions { prefix: options.prefix.clone(), ..ImportOptions::default() })?;
+    let prefix = match (def.nodes.first(), nodes.first()) {
+        (Some(before), Some(after)) => after.name().strip_suffix(&before.name).unwrap_or_default().to_string(),
+        _ => String::new(),
+    };
+    for (name, values) in &meta.collections {
+        collections::import(graph, name, values, &prefix)?;
+    }
+    match &meta.saver {
+        Some(saver) => Ok(Some(Saver::from_def(graph, collections::prefixed_saver(saver, &prefix)))),
+        None if global_variables(graph).is_empty() => Ok(None),
+        None => Ok(Some(Saver::new(graph)?)),
+    }
+}
+
+/// Adds the graph in a file that was exported, with its collections; gives its saver.
+pub fn import_meta_graph(graph: &Graph, file: &str) -> Result<Option<Saver>> {
+    import_meta_graph_on(&FileSystems::local(), graph, file)
+}
+
+/// The same on these file systems, which are also those of the saver.
+pub fn import_meta_graph_on(systems: &FileSystems, graph: &Graph, file: &str) -> Result<Option<Saver>> {
+    let saver = import(graph, &MetaGraph::open(systems, file)?, &MetaImportOptions::default())?;
+    Ok(saver.map(|saver| saver.with_file_systems(systems)))
+}
+
+fn clear_devices(def: &mut GraphDef) {
+    let cleared = |node: &Arc<NodeDef>| Arc::new(NodeDef { device: String::new(), ..(**node).clone() });
+    def.nodes = def.nodes.iter().map(cleared).collect();
+}

@@ -1,0 +1,48 @@
+//! Which checkpoints are kept: the newest ones, and one of every so many hours. Knows no files and no clock.
+
+/// The checkpoints that are kept, the oldest first.
+#[derive(Debug)]
+pub(crate) struct Retention {
+    /// How many; zero for all, of which only the newest is remembered.
+    most: usize,
+    /// One that is older than this when its time is over is kept for good, and the next such time is this much
+    /// later; in seconds.
+    every: f64,
+    next: f64,
+    last: Vec<(String, f64)>,
+}
+
+impl Retention {
+    /// Nothing so far; `now` and `every` are in seconds.
+    pub fn new(most: usize, every: f64, now: f64) -> Retention {
+        Retention { most, every, next: now + every, last: Vec::new() }
+    }
+
+    /// Remembers a checkpoint written at `now`; gives those to be deleted.
+    pub fn record(&mut self, path: &str, now: f64) -> Vec<String> {
+        if self.most == 0 {
+            return Vec::new();
+        }
+        self.last.retain(|(known, _)| known != path);
+        self.last.push((path.to_string(), now));
+        let mut deleted = Vec::new();
+        while self.last.len() > self.most {
+            let (path, time) = self.last.remove(0);
+            match time > self.next {
+                true => self.next += self.every,
+                false => deleted.push(path),
+            }
+        }
+        deleted
+    }
+
+    /// Takes over what an earlier program wrote: paths and when, the oldest first.
+    pub fn recover(&mut self, checkpoints: Vec<(String, f64)>) {
+        self.last = checkpoints;
+    }
+
+    /// The paths, the oldest first.
+    pub fn paths(&self) -> Vec<String> {
+        self.last.iter().map(|(path, _)| path.clone()).collect()
+    }
+}

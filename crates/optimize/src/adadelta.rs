@@ -1,0 +1,39 @@
+//! Steps as long as past steps, over past gradients.
+
+use crate::{Rate, UpdateContext, UpdateRule};
+use graph::Node;
+use layers::Variable;
+use op::Gradient;
+use ops::training::adadelta::apply_adadelta;
+
+/// Zeiler 2012. Slots: `accum`, `accum_update`.
+#[derive(Clone)]
+pub struct Adadelta {
+    /// How far.
+    pub rate: Rate,
+    /// The share of the past that stays.
+    pub rho: f64,
+    /// Keeps divisors from zero.
+    pub epsilon: f64,
+}
+
+impl Adadelta {
+    /// With this learning rate.
+    pub fn new(rate: impl Into<Rate>) -> Adadelta {
+        Adadelta { rate: rate.into(), rho: 0.95, epsilon: 1e-8 }
+    }
+}
+
+impl UpdateRule for Adadelta {
+    fn name(&self) -> &'static str {
+        "Adadelta"
+    }
+
+    fn apply(&self, at: &UpdateContext<'_>, _: &Variable, variable: &Variable, gradient: &Gradient) -> Node {
+        let gradients = at.slot(variable, "accum", 0.0);
+        let updates = at.slot(variable, "accum_update", 0.0);
+        let [rate, rho, epsilon] = at.numbers([&self.rate, &self.rho.into(), &self.epsilon.into()], variable);
+        let numbers = [&rate, &rho, &epsilon];
+        apply_adadelta(&at.handle(variable), &at.handle(&gradients), &at.handle(&updates), numbers, gradient)
+    }
+}

@@ -1,0 +1,103 @@
+//! Straight down, with or without momentum.
+
+use crate::{Rate, UpdateContext, UpdateRule};
+use graph::Node;
+use layers::Variable;
+use op::Gradient;
+use ops::training::gradient_descent::apply_gradient_descent;
+use ops::training::momentum::apply_momentum;
+use ops::training::proximal::apply_proximal_gradient_descent;
+
+/// `w -= rate g`.
+#[derive(Clone)]
+pub struct GradientDescent {
+    /// How far.
+    pub rate: Rate,
+}
+
+impl GradientDescent {
+    /// With this learning rate.
+    pub fn new(rate: impl Into<Rate>) -> GradientDescent {
+        GradientDescent { rate: rate.into() }
+    }
+}
+
+impl UpdateRule for GradientDescent {
+    fn name(&self) -> &'static str {
+        "GradientDescent"
+    }
+
+    fn apply(&self, at: &UpdateContext<'_>, _: &Variable, variable: &Variable, gradient: &Gradient) -> Node {
+        apply_gradient_descent(&at.handle(variable), &at.number(&self.rate, variable.dtype()), gradient)
+    }
+
+    fn sums_rows(&self) -> bool {
+        false
+    }
+}
+
+/// `a = momentum a + g; w -= rate a`. Slot: `momentum`.
+#[derive(Clone)]
+pub struct Momentum {
+    /// How far.
+    pub rate: Rate,
+    /// The share of the past that stays.
+    pub momentum: Rate,
+    /// Nesterov's form: a step further on.
+    pub nesterov: bool,
+}
+
+impl Momentum {
+    /// With this learning rate and momentum.
+    pub fn new(rate: impl Into<Rate>, momentum: impl Into<Rate>) -> Momentum {
+        Momentum { rate: rate.into(), momentum: momentum.into(), nesterov: false }
+    }
+
+    /// In Nesterov's form.
+    pub fn nesterov(mut self) -> Momentum {
+        self.nesterov = true;
+        self
+    }
+}
+
+impl UpdateRule for Momentum {
+    fn name(&self) -> &'static str {
+        "Momentum"
+    }
+
+    fn apply(&self, at: &UpdateContext<'_>, _: &Variable, variable: &Variable, gradient: &Gradient) -> Node {
+        let accumulator = at.slot(variable, "momentum", 0.0);
+        let [rate, momentum] = at.numbers([&self.rate, &self.momentum], variable);
+        let accumulator = at.handle(&accumulator);
+        apply_momentum(&at.handle(variable), &accumulator, &rate, gradient, &momentum, self.nesterov)
+    }
+}
+
+/// Gradient descent that also makes weights small: FOBOS.
+#[derive(Clone)]
+pub struct ProximalGradientDescent {
+    /// How far.
+    pub rate: Rate,
+    /// Strength of the pull by the sum of absolute values.
+    pub l1: f64,
+    /// Strength of the pull by the sum of squares.
+    pub l2: f64,
+}
+
+impl ProximalGradientDescent {
+    /// With this learning rate and no pull.
+    pub fn new(rate: impl Into<Rate>) -> ProximalGradientDescent {
+        ProximalGradientDescent { rate: rate.into(), l1: 0.0, l2: 0.0 }
+    }
+}
+
+impl UpdateRule for ProximalGradientDescent {
+    fn name(&self) -> &'static str {
+        "ProximalGradientDescent"
+    }
+
+    fn apply(&self, at: &UpdateContext<'_>, _: &Variable, variable: &Variable, gradient: &Gradient) -> Node {
+        let [rate, l1, l2] = at.numbers([&self.rate, &self.l1.into(), &self.l2.into()], variable);
+        apply_proximal_gradient_descent(&at.handle(variable), [&rate, &l1, &l2], gradient)
+    }
+}

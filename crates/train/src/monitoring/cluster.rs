@@ -1,0 +1,208 @@
+//! Asks all tasks of a cluster what they count, with steps of an ordinary session, and writes their answers.
+
+use super::Sample;
+use super::sample::{Scalars, per_second};
+use crate::FileWriter;
+use crate::session_manager::is_lost;
+use graph::{AttrValue, DeviceSpec, Graph, Node, Output, Scope};
+use ops::data_structures::queue::access::queue_size;
+use ops::state::read_variable::read_variable;
+use session::{COUNTERS, Feeds, GradientCounts, RunOptions, Session, Task, TaskCounts};
+use status::{Error, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tensor::{DType, PartialShape, Tensor};
+
+/// Writes the speed of a cluster, the bytes its tasks send each other, what became of gradients and how long queues
+/// are. Counters are variables on the tasks; reading them is a step of the session, whose own bytes are not counted.
+///
+/// A task that counts nothing, such as one of TensorFlow's, is named in the log once and asked no more.
+pub struct ClusterMetrics {
+    events: Arc<FileWriter>,
+    questions: Vec<Question>,
+    examples_per_step: Option<f64>,
+    last: Option<(i64, Sample, Instant)>,
+    staleness: Staleness,
+}
+
+/// How many updates of others came between what steps of this worker read and what they changed.
+#[derive(Default)]
+struct Staleness {
+    steps: i64,
+    sum: i64,
+    most: i64,
+}
+
+/// One step that reads counters.
+struct Question {
+    about: About,
+    outputs: Vec<Output>,
+    /// It cannot be answered.
+    vain: bool,
+}
+
+enum About {
+    Task(Task),
+    Accumulator(String),
+    Queue(String),
+}
+
+/// How long a task may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl ClusterMetrics {
+    /// Adds the nodes that ask these tasks, and those that the graph's nodes are on, and the graph's queues and
+    /// accumulators of synchronous training.
+    pub fn new(graph: &Graph, tasks: &[Task], events: Arc<FileWriter>) -> Result<ClusterMetrics> {
+        let scope = graph.root().reenter(COUNTERS).named("cluster_metrics");
+        let nodes: Vec<Node> = graph.to_def()?.nodes.iter().filter_map(|node| Node::find(&scope, &node.name)).collect();
+        let mut tasks = tasks.to_vec();
+        tasks.extend(nodes.iter().filter_map(|node| Task::of_device(&DeviceSpec::parse(&node.device()).ok()?)));
+        tasks.sort_by(|a, b| (&a.job, a.index).cmp(&(&b.job, b.index)));
+        tasks.dedup();
+        let mut questions: Vec<Question> = tasks.into_iter().map(|task| of_task(&scope, task)).collect();
+        questions.extend(nodes.iter().filter_map(|node| of_node(&scope, node)));
+        graph.check()?;
+        Ok(ClusterMetrics { events, questions, examples_per_step: None, last: None, staleness: Staleness::default() })
+    }
+
+    /// How many examples a step learns from: then examples per second are reported too.
+    pub fn examples_per_step(mut self, examples: f64) -> ClusterMetrics {
+        self.examples_per_step = Some(examples);
+        self
+    }
+
+    /// A step of this worker changed the variables, after so many updates of others since it had read them.
+    pub fn note_staleness(&mut self, updates: i64) {
+        let Staleness { steps, sum, most } = self.staleness;
+        self.staleness = Staleness { steps: steps + 1, sum: sum + updates, most: most.max(updates) };
+    }
+
+    /// Asks everybody and writes the answers. `step` counts the steps of all workers.
+    pub fn report(&mut self, session: &Session, step: i64) -> Result<()> {
+        let (sample, now) = (self.ask(session), Instant::now());
+        let last =
+            self.last.as_ref().map(|(steps, sample, time)| (*steps, sample, now.saturating_duration_since(*time)));
+        let mut scalars = sample.scalars(last.map(|(_, sample, time)| (sample, time)));
+        if let Some((steps, _, time)) = last {
+            self.speed(&mut scalars, per_second((step - steps).max(0), time));
+        }
+        self.staleness(&mut scalars);
+        self.events.add_scalars(scalars, step)?;
+        self.last = Some((step, sample, now));
+        Ok(())
+    }
+
+    fn speed(&self, scalars: &mut Scalars, rate: f64) {
+        scalars.push(("cluster/steps_per_sec".to_string(), rate));
+        if let Some(examples) = self.examples_per_step {
+            scalars.push(("cluster/examples_per_sec".to_string(), rate * examples));
+        }
+    }
+
+    /// The staleness of the steps since the last report, if there were some.
+    fn staleness(&mut self, scalars: &mut Scalars) {
+        let Staleness { steps, sum, most } = std::mem::take(&mut self.staleness);
+        if steps > 0 {
+            scalars.push(("cluster/staleness_mean".to_string(), sum as f64 / steps as f64));
+            scalars.push(("cluster/staleness_max".to_string(), most as f64));
+        }
+    }
+
+    /// All answers that can be had.
+    fn ask(&mut self, session: &Session) -> Sample {
+        let mut sample = Sample::default();
+        for question in self.questions.iter_mut().filter(|question| !question.vain) {
+            match question.ask(session) {
+                Ok(numbers) => question.about.note(&mut sample, &numbers),
+                // It may be back at the next report; whether training goes on without it, others decide.
+                Err(error) if is_lost(&error) => tracing::debug!("{} does not answer: {error}", question.about.name()),
+                Err(error) => question.give_up(&error),
+            }
+        }
+        sample
+    }
+}
+
+impl Question {
+    fn ask(&self, session: &Session) -> Result<Vec<i64>> {
+        let options = RunOptions { timeout: Some(PATIENCE), ..RunOptions::default() };
+        let (answers, _): (Vec<Tensor>, _) = session.run_with_options(&self.outputs[..], Feeds::new(), options)?;
+        answers.iter().map(number).collect()
+    }
+
+    fn give_up(&mut self, error: &Error) {
+        tracing::warn!("{} tells nothing about itself, so no metrics of it are written: {error}", self.about.name());
+        self.vain = true;
+    }
+}
+
+impl About {
+    fn name(&self) -> String {
+        match self {
+            About::Task(task) => task.to_string(),
+            About::Accumulator(name) => format!("accumulator {name}"),
+            About::Queue(name) => format!("queue {name}"),
+        }
+    }
+
+    fn note(&self, sample: &mut Sample, numbers: &[i64]) {
+        match (self, numbers) {
+            (About::Task(task), &[steps, bytes_in, bytes_out]) => {
+                sample.tasks.push((task.clone(), TaskCounts { steps, bytes_in, bytes_out }));
+            }
+            (About::Accumulator(name), &[accepted, stale, dropped]) => {
+                sample.gradients.push(GradientCounts { name: name.clone(), accepted, stale, dropped });
+            }
+            (About::Queue(name), &[length]) => sample.queues.push((name.clone(), length)),
+            _ => {}
+        }
+    }
+}
+
+fn number(tensor: &Tensor) -> Result<i64> {
+    match tensor.dtype() {
+        DType::I32 => tensor.to_scalar::<i32>().map(i64::from),
+        _ => tensor.to_scalar(),
+    }
+}
+
+fn of_task(scope: &Scope, task: Task) -> Question {
+    let scope = scope.on_any_device().on(&task.to_string()).on("/device:CPU:0");
+    let outputs = TaskCounts::NAMES.map(|name| counter(&scope, COUNTERS, name)).to_vec();
+    Question { about: About::Task(task), outputs, vain: false }
+}
+
+/// What a node can be asked: a queue for its length, an accumulator for what became of gradients.
+fn of_node(scope: &Scope, node: &Node) -> Option<Question> {
+    let op = node.op();
+    let scope = scope.beside(node);
+    if op.ends_with("QueueV2") {
+        let shared = text(node, "shared_name");
+        let name = if shared.is_empty() { node.name() } else { shared };
+        let outputs = vec![queue_size(&node.output(0).seen_from(&scope))];
+        return Some(Question { about: About::Queue(name), outputs, vain: false });
+    }
+    let name = text(node, "shared_name");
+    if !op.ends_with("ConditionalAccumulator") || !name.ends_with("/grad_accum") {
+        return None;
+    }
+    // The counters are made with the accumulator.
+    let (scope, container) = (scope.after([node]), text(node, "container"));
+    let counts = ["accepted", "stale", "dropped"].map(|fate| counter(&scope, &container, &format!("{name}/{fate}")));
+    Some(Question { about: About::Accumulator(name), outputs: counts.to_vec(), vain: false })
+}
+
+/// Reads a counter that the server holds as a variable.
+fn counter(scope: &Scope, container: &str, name: &str) -> Output {
+    let handle = scope.op("VarHandleOp").attr("container", container).attr("shared_name", name);
+    let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
+    read_variable(&handle, DType::I64)
+}
+
+fn text(node: &Node, attr: &str) -> String {
+    match node.attr(attr) {
+        Ok(AttrValue::String(text)) => String::from_utf8_lossy(&text).into_owned(),
+        _ => String::new(),
+    }
+}
