@@ -3,7 +3,7 @@
 use crate::{files, npy};
 use anyhow::{Context, Result, bail};
 use flowgrid::prelude::*;
-use flowgrid::{AttrValue, Feeds, Given, GraphDef, ImportOptions, RunMetadata, chrome_trace};
+use flowgrid::{AttrValue, Extensions, Feeds, GraphDef, ImportOptions, RunMetadata, chrome_trace};
 use std::path::PathBuf;
 
 /// Flags of `flowgrid run`.
@@ -52,7 +52,7 @@ pub fn run(args: Args) -> Result<()> {
         let value = read_value(&graph, name, value).with_context(|| format!("--feed {feed}"))?;
         feeds = feeds.with_name(name, value);
     }
-    let config = SessionConfig { given: Given::of(files::systems()), ..SessionConfig::default() };
+    let config = SessionConfig { extensions: Extensions::new().with(files::systems()), ..SessionConfig::default() };
     let session = Session::with_config(&args.target, &graph, config)?;
     let options = RunOptions { trace: args.trace.is_some(), ..RunOptions::default() };
     let mut trace = None;

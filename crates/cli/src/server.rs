@@ -5,7 +5,7 @@ use crate::task_args::TaskArgs;
 use crate::{files, stop};
 use anyhow::Result;
 use flowgrid::train::ServerMetrics;
-use session::{Given, Server, ServerOptions};
+use session::{Extensions, Server, ServerOptions};
 use std::time::Duration;
 
 /// Flags of `flowgrid server`.
@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Result<()> {
         journal: args.task.journal,
         patience: Duration::from_secs_f64(args.peer_timeout),
         sync_policy: args.task.sync_policy.policy,
-        given: Given::of(files::systems()),
+        extensions: Extensions::new().with(files::systems()),
         ..options
     })?;
     let metrics = args.task.metrics.map(|folder| {

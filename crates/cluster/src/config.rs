@@ -1,7 +1,7 @@
 //! What a client may ask of a session and of a step.
 
 use crate::ClusterSpec;
-use op::Given;
+use op::Extensions;
 use std::time::Duration;
 
 /// What a client may ask of a session.
@@ -34,8 +34,8 @@ pub struct SessionConfig {
     pub cluster: Option<ClusterSpec>,
     /// Run the ops of the graph as they stand: no folding, no merging.
     pub no_rewriting: bool,
-    /// What kernels in this process find, such as file systems; not for servers, which have their own.
-    pub given: Given,
+    /// Values for the kernels in this process, such as file systems. Servers have their own.
+    pub extensions: Extensions,
 }
 
 impl SessionConfig {

@@ -4,7 +4,7 @@ use flowgrid::prelude::*;
 use flowgrid::store::{StoreOptions, file_systems};
 use flowgrid::train::latest_checkpoint_on;
 use flowgrid::train::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load_on, predict_signature};
-use flowgrid::{FileSystems, Given};
+use flowgrid::{Extensions, FileSystems};
 use std::collections::BTreeMap;
 
 fn main() -> Result<()> {
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
 
 /// Sessions in this process whose kernels see these file systems.
 fn config(systems: &FileSystems) -> SessionConfig {
-    SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() }
+    SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() }
 }
 
 /// Trains up to a step; a checkpoint and summaries every other step.

@@ -72,7 +72,7 @@ pub use ops;
 pub use ops::raw as raw_ops;
 pub use optimize;
 pub use session::{
-    Addresses, Callable, ClusterSpec, DeviceAttributes, Feeds, FetchAs, Fetches, FromTensor, Given, LocalCluster,
+    Addresses, Callable, ClusterSpec, DeviceAttributes, Extensions, Feeds, FetchAs, Fetches, FromTensor, LocalCluster,
     PartialRun, RunMetadata, RunOptions, Server, ServerDef, ServerOptions, Session, SessionConfig, SyncPolicy, Task,
     TfConfig, chrome_trace, cluster_from_text, feeds, tf_config,
 };

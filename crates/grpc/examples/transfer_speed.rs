@@ -57,7 +57,7 @@ fn worker() -> status::Result<Arc<Worker>> {
         peers: Arc::new(NoPeers),
         differentiate: None,
         sync_policy: Default::default(),
-        given: Default::default(),
+        extensions: Default::default(),
     }))
 }
 

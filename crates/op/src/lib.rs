@@ -7,9 +7,9 @@
 
 mod cancel;
 mod ctx;
+mod extensions;
 mod facts;
 mod function;
-mod given;
 mod grad;
 mod home;
 mod keeper;
@@ -27,9 +27,9 @@ mod variable;
 
 pub use cancel::{Cancel, CancelToken};
 pub use ctx::{Ctx, StepEnv};
+pub use extensions::Extensions;
 pub use facts::{Facts, PLAIN};
 pub use function::{Callable, Functions};
-pub use given::Given;
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};
 pub use keeper::{Keeper, VariableKey};

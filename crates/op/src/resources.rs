@@ -1,6 +1,6 @@
 //! Named state of a device: variables, queues, tables, by container, type and name.
 
-use crate::{Given, Keeper, OneCall, ReferenceVariable, Variable, VariableKey};
+use crate::{Extensions, Keeper, OneCall, ReferenceVariable, Variable, VariableKey};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use status::{Error, Result, already_exists, not_found};
@@ -22,7 +22,7 @@ pub struct Resources {
     found: RwLock<FxHashMap<String, Container>>,
     unique: AtomicU64,
     keeper: OnceLock<Arc<dyn Keeper>>,
-    given: Given,
+    extensions: Extensions,
     awaited: Mutex<Vec<Awaited>>,
 }
 
@@ -38,13 +38,13 @@ type Names = FxHashMap<String, Arc<dyn Any + Send + Sync>>;
 impl Resources {
     /// No resources; an empty container name means `default_container`.
     pub fn new(default_container: &str) -> Resources {
-        Resources::with_given(default_container, Given::default())
+        Resources::with_extensions(default_container, Extensions::default())
     }
 
-    /// No resources yet but what the process gives all its devices.
-    pub fn with_given(default_container: &str, given: Given) -> Resources {
+    /// No resources, on a device whose kernels find these extensions.
+    pub fn with_extensions(default_container: &str, extensions: Extensions) -> Resources {
         Resources {
-            given,
+            extensions,
             default_container: default_container.to_string(),
             found: RwLock::default(),
             unique: AtomicU64::new(0),
@@ -89,9 +89,9 @@ impl Resources {
         self.keeper.get()?.failure()
     }
 
-    /// What the process gave all its devices.
-    pub fn given(&self) -> &Given {
-        &self.given
+    /// Values that the program hands to the kernels of the device.
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
     }
 
     /// The name of a container: `name`, or the default if it is empty.

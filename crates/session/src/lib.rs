@@ -25,7 +25,7 @@ pub use feeds::Feeds;
 pub use fetches::{FetchAs, Fetches};
 pub use grpc::{ServerDef, run_metadata_message};
 pub use local_cluster::LocalCluster;
-pub use op::{COUNTERS, Given, SyncPolicy};
+pub use op::{COUNTERS, Extensions, SyncPolicy};
 pub use ops::data_structures::census::GradientCounts;
 pub use partial::PartialRun;
 pub use server::{Server, ServerOptions};

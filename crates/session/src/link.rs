@@ -41,7 +41,7 @@ impl Link {
             peers: Arc::new(NoPeers),
             differentiate: Some(differentiate()),
             sync_policy: Default::default(),
-            given: config.given.clone(),
+            extensions: config.extensions.clone(),
         })))
     }
 

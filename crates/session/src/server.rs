@@ -3,7 +3,7 @@
 use crate::ServerCounters;
 use cluster::{ClusterSpec, Master, SessionConfig, Task, Worker, WorkerOptions};
 use grpc::{GrpcPeers, ServerDef, Serving};
-use op::{Given, Keeper, SyncPolicy};
+use op::{Extensions, Keeper, SyncPolicy};
 use ops::state::journal::JournalKeeper;
 use status::{Result, internal, invalid, unavailable};
 use std::net::TcpListener;
@@ -35,8 +35,8 @@ pub struct ServerOptions {
     pub sync_policy: SyncPolicy,
     /// What sessions get that do not ask for something else: filters, a limit of their steps, soft placement.
     pub default_session_config: SessionConfig,
-    /// What kernels find here, such as file systems: `Given::of(file_systems)`.
-    pub given: Given,
+    /// Values for the kernels of this task, such as file systems: `Extensions::new().with(file_systems)`.
+    pub extensions: Extensions,
 }
 
 /// A running server: one task of a cluster. Dropping it stops it.
@@ -68,7 +68,7 @@ impl ServerOptions {
             sync_policy: SyncPolicy::default(),
             journal: None,
             default_session_config: SessionConfig::default(),
-            given: Given::default(),
+            extensions: Extensions::default(),
         }
     }
 }
@@ -122,7 +122,7 @@ impl Server {
             peers: Arc::new(GrpcPeers::new(runtime.handle().clone()).with_patience(options.patience)),
             differentiate: Some(crate::differentiate()),
             sync_policy: options.sync_policy,
-            given: options.given,
+            extensions: options.extensions,
         });
         if let Some(folder) = &options.journal {
             worker.keep_variables(keepers(folder, worker.device_count())?)?;

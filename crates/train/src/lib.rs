@@ -36,9 +36,9 @@ pub use session_manager::SessionManager;
 pub use supervisor::Supervisor;
 pub use sync_replicas::{Arrived, SyncReplicas, SyncReplicasOptimizer};
 
-/// The file systems a session was given; else the local ones.
+/// The file systems among the extensions of a session, otherwise the local ones.
 fn file_systems(config: &session::SessionConfig) -> io::FileSystems {
-    config.given.get::<io::FileSystems>().map_or_else(io::FileSystems::local, |systems| (*systems).clone())
+    config.extensions.get::<io::FileSystems>().map_or_else(io::FileSystems::local, Clone::clone)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Net {
             peers: Arc::new(From { net: self.clone(), own: task.clone() }),
             differentiate: None,
             sync_policy: Default::default(),
-            given: Default::default(),
+            extensions: Default::default(),
         });
         self.state.lock().workers.insert(task.clone(), worker);
     }

@@ -18,7 +18,7 @@ use crate::{ClusterSpec, RecvTensor, Task, ids};
 use counters::Counters;
 use exec::Threads;
 use math::Pool;
-use op::{Given, Keeper, Registry, Resources, SyncPolicy};
+use op::{Extensions, Keeper, Registry, Resources, SyncPolicy};
 use parking_lot::{Mutex, RwLock};
 use recv::Steps;
 use rustc_hash::FxHashMap;
@@ -50,8 +50,8 @@ pub struct WorkerOptions {
     pub differentiate: Option<Arc<exec::Differentiate>>,
     /// How gradients of synchronous training are counted here.
     pub sync_policy: SyncPolicy,
-    /// What kernels of all devices find, such as file systems.
-    pub given: Given,
+    /// Values for the kernels of all devices, such as file systems.
+    pub extensions: Extensions,
 }
 
 /// One task.
@@ -66,7 +66,7 @@ pub struct Worker {
     pub(crate) peers: Arc<dyn Peers>,
     pub(crate) differentiate: Option<Arc<exec::Differentiate>>,
     pub(crate) sync_policy: SyncPolicy,
-    pub(crate) given: Given,
+    pub(crate) extensions: Extensions,
     sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
     steps: Steps,
     pub(crate) transfers: Transfers,
@@ -90,7 +90,7 @@ impl Worker {
         let device = |id| LocalDevice {
             name: format!("{name}/device:CPU:{id}"),
             incarnation: ids::nonzero(),
-            resources: fresh_resources(&options.task, options.given.clone(), &counters),
+            resources: fresh_resources(&options.task, options.extensions.clone(), &counters),
         };
         Arc::new(Worker {
             devices: (0..options.devices.max(1)).map(device).collect(),
@@ -103,7 +103,7 @@ impl Worker {
             peers: options.peers,
             differentiate: options.differentiate,
             sync_policy: options.sync_policy,
-            given: options.given,
+            extensions: options.extensions,
             sessions: Mutex::default(),
             steps: Steps::default(),
             transfers: Transfers::default(),
@@ -239,8 +239,8 @@ impl Worker {
 }
 
 /// The resources of a device on which nothing has run yet.
-fn fresh_resources(task: &Task, given: Given, counters: &Counters) -> Arc<Resources> {
-    let resources = Resources::with_given(&task.job, given);
+fn fresh_resources(task: &Task, extensions: Extensions, counters: &Counters) -> Arc<Resources> {
+    let resources = Resources::with_extensions(&task.job, extensions);
     if let Err(error) = counters.enter(&resources) {
         tracing::warn!("{task} does not show what it counts: {error}");
     }

@@ -43,7 +43,7 @@ impl WorkerSession {
         }
         if request.isolate_state {
             for device in &mut devices {
-                device.resources = fresh_resources(&worker.task, worker.given.clone(), &worker.counters);
+                device.resources = fresh_resources(&worker.task, worker.extensions.clone(), &worker.counters);
             }
         }
         let own = request.cluster.as_ref().map_or_else(|| worker.name.clone(), |(_, task)| task.to_string());

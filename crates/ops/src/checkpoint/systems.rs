@@ -9,14 +9,14 @@ use std::sync::Arc;
 /// memory.
 const CONTAINER: &str = "__file_systems";
 
-/// The file systems of the task a node is on: those it was given, else the local disk and its memory.
+/// The file systems of the task that runs a node: those among its extensions, otherwise the local disk and `ram://`.
 pub(crate) fn systems(setup: &Setup<'_>) -> Result<Arc<FileSystems>> {
     of(setup.resources())
 }
 
 fn of(resources: &Resources) -> Result<Arc<FileSystems>> {
-    if let Some(given) = resources.given().get::<FileSystems>() {
-        return Ok(given);
+    if let Some(systems) = resources.extensions().get_shared::<FileSystems>() {
+        return Ok(systems);
     }
     resources.get_or_create(CONTAINER, "all", || Ok(FileSystems::local()))
 }

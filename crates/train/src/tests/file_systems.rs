@@ -1,4 +1,4 @@
-//! File systems that a session is given: its kernels, its saver, its events and its models are on them.
+//! File systems passed to a session: its kernels, saver, event files and saved models use them.
 
 use super::graph;
 use crate::hooks::{Every, StopAtStep};
@@ -12,12 +12,12 @@ use layers::collection::global_variables_initializer;
 use layers::{Formula, Formulas, Variable};
 use ops::data_structures::reader::whole_file::{read_file, write_file};
 use optimize::GradientDescent;
-use session::{Given, Session, SessionConfig};
+use session::{Extensions, Session, SessionConfig};
 
 /// Files in memory, which nobody else sees, and a configuration that gives them.
-fn given() -> (FileSystems, SessionConfig) {
+fn memory_systems() -> (FileSystems, SessionConfig) {
     let systems = FileSystems::local();
-    let config = SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() };
+    let config = SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() };
     (systems, config)
 }
 
@@ -34,7 +34,7 @@ fn model() -> (Graph, graph::Node) {
 #[test]
 fn kernels_of_all_devices_see_them_also_in_isolated_sessions() {
     for isolate_state in [false, true] {
-        let (systems, config) = given();
+        let (systems, config) = memory_systems();
         let config = SessionConfig { isolate_state, device_count: vec![("CPU".to_string(), 2)], ..config };
         let graph = graph();
         let on = |device: &str| graph.root().on(device);
@@ -50,7 +50,7 @@ fn kernels_of_all_devices_see_them_also_in_isolated_sessions() {
 
 #[test]
 fn a_monitored_session_has_its_files_there() {
-    let (systems, config) = given();
+    let (systems, config) = memory_systems();
     for steps in [4, 6] {
         let (graph, train) = model();
         let session = MonitoredTrainingSession::new(&graph)
@@ -71,7 +71,7 @@ fn a_monitored_session_has_its_files_there() {
 
 #[test]
 fn a_supervisor_has_its_files_there() {
-    let (systems, config) = given();
+    let (systems, config) = memory_systems();
     let (graph, train) = model();
     let supervisor = Supervisor::build(&graph).logdir("ram://run").file_systems(&systems).make().unwrap();
     supervisor.managed_session_with("", &config, None, |session| session.execute(&train)).unwrap();
@@ -80,7 +80,7 @@ fn a_supervisor_has_its_files_there() {
 
 #[test]
 fn a_saved_model_is_there() {
-    let (systems, config) = given();
+    let (systems, config) = memory_systems();
     let (graph, _) = model();
     let init = global_variables_initializer(&graph);
     let session = Session::with_config("", &graph, config.clone()).unwrap();

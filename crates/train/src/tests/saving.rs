@@ -10,7 +10,7 @@ use io::fs::{FileStat, MemoryFileSystem, RandomAccessFile, WritableFile};
 use io::{Bundle, CheckpointState, FileSystem, FileSystems};
 use layers::{Formulas, Kind, Variable};
 use parking_lot::{Condvar, Mutex};
-use session::{Given, LocalCluster, ServerOptions, Session, SessionConfig};
+use session::{Extensions, LocalCluster, ServerOptions, Session, SessionConfig};
 use status::Result;
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ fn held() -> (Arc<Held>, FileSystems) {
 }
 
 fn begin(graph: &Graph, systems: &FileSystems, master: &str) -> MonitoredSession {
-    let config = SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() };
+    let config = SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() };
     let session = MonitoredTrainingSession::new(graph).config(config).master(master).checkpoint_dir("held://run");
     session.save_checkpoint(Some(Every::Steps(2))).start().unwrap()
 }
@@ -140,8 +140,8 @@ fn checkpoints(systems: &FileSystems) -> Vec<String> {
 fn steps_go_on_while_a_checkpoint_is_written() {
     for on_cluster in [false, true] {
         let (gate, systems) = held();
-        let given = |options| ServerOptions { given: Given::of(systems.clone()), ..options };
-        let cluster = on_cluster.then(|| LocalCluster::start_with(&[("ps", 2), ("worker", 1)], given).unwrap());
+        let with_systems = |options| ServerOptions { extensions: Extensions::new().with(systems.clone()), ..options };
+        let cluster = on_cluster.then(|| LocalCluster::start_with(&[("ps", 2), ("worker", 1)], with_systems).unwrap());
         let master = cluster.as_ref().map_or(String::new(), |cluster| cluster.targets("worker")[0].clone());
         let devices = if on_cluster { ["/job:ps/task:0", "/job:ps/task:1"] } else { ["", ""] };
         let (graph, next) = counting(Kind::Resource, devices);
@@ -217,7 +217,7 @@ fn a_checkpoint_under_way_is_written_when_a_step_fails() {
     let (graph, _) = counting(Kind::Resource, ["", ""]);
     let root = graph.root();
     let bad = root.op("CheckNumerics").input(&root.constant(f32::NAN)).attr("message", "here").output();
-    let config = SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() };
+    let config = SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() };
     let session = MonitoredTrainingSession::new(&graph).config(config).checkpoint_dir("held://run");
     let mut session = session.hook(Opening(gate.clone())).start().unwrap();
     let _release = Release(gate.clone());
@@ -281,7 +281,7 @@ fn listeners_are_told_in_order() {
         let saver = Saver::build(&graph).file_systems(&systems).make().unwrap();
         let hook = CheckpointSaver::new("held://run", Every::Steps(2), Arc::new(saver)).in_background(background);
         let hook = hook.listener(Listening(notes.clone())).listener(Listening(notes.clone()));
-        let config = SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() };
+        let config = SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() };
         let mut session = MonitoredTrainingSession::new(&graph).config(config).hook(hook).start().unwrap();
         for _ in 0..3 {
             session.run::<()>(&next).unwrap();
@@ -308,7 +308,7 @@ fn the_saver_of_a_session_tells_how_far_it_is() {
         let (graph, next) = counting(Kind::Resource, ["", ""]);
         let noted = told.clone();
         let scaffold = Scaffold::new().progress(move |progress| noted.lock().push(progress));
-        let config = SessionConfig { given: Given::of(systems.clone()), ..SessionConfig::default() };
+        let config = SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() };
         let session = MonitoredTrainingSession::new(&graph).config(config).scaffold(scaffold);
         let mut session = session.checkpoint_dir("held://run").save_in_background(false).start().unwrap();
         session.run::<()>(&next).unwrap();
