@@ -1,6 +1,6 @@
 //! The context of a running kernel.
 
-use crate::{Cancel, Member, Rendezvous, Resources, Stats};
+use crate::{Cancel, Extensions, Rendezvous, Resources, Stats};
 use math::Pool;
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub struct StepEnv {
     pub cancel: Arc<Cancel>,
     /// Runs work on another thread: function bodies, continuations.
     pub spawn: Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>,
-    /// The session of the step, if this task tracks which sessions take part in synchronous training.
-    pub member: Option<Arc<Member>>,
+    /// Values that belong to the step's session, for kernels that know their types.
+    pub extensions: Extensions,
     /// Collects run times of nodes, including those in functions, if the step is traced.
     pub stats: Option<Arc<Stats>>,
 }
@@ -57,7 +57,7 @@ impl StepEnv {
             rendezvous: Arc::new(SingleKernel),
             cancel: Arc::default(),
             spawn: Arc::new(|work| work()),
-            member: None,
+            extensions: Extensions::new(),
             stats: None,
         })
     }

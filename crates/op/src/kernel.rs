@@ -31,11 +31,11 @@ impl Value {
 
 /// A kernel and how much work it is.
 pub struct Kernel {
-    /// What to do.
+    /// The function to run.
     pub run: Run,
-    /// How much work.
+    /// How much work it is.
     pub cost: Cost,
-    /// What it does to single numbers, if that is all it does: such kernels can be fused.
+    /// What it does to each 32-bit float, if it works element by element: such kernels can be fused.
     pub elementwise: Option<Elementwise>,
     /// From this input on it takes tensors of other tasks while they are still there, to read them piece by piece.
     pub pulls: Option<usize>,
@@ -50,14 +50,14 @@ pub enum Elementwise {
     Binary(math::fused::Binary),
 }
 
-/// How much work a kernel is: the executor runs light ones on the spot.
+/// How much work a kernel is: the executor runs light kernels on the thread that finds them ready.
 #[derive(Clone, Copy, Debug)]
 pub enum Cost {
-    /// Hardly anything, whatever its inputs: never worth another thread.
+    /// Hardly any work, whatever its inputs are: never worth another thread.
     Free,
-    /// As much as its inputs are long.
+    /// Work in proportion to the number of input elements.
     ByInput,
-    /// As much as it says when it looks at its inputs, in elements: it may read little of them.
+    /// The number of elements that this function returns for the inputs, for kernels that read only a part of them.
     Asked(fn(&Peek<'_>) -> usize),
     /// May take long even on small inputs.
     Heavy,
@@ -75,7 +75,7 @@ impl Peek<'_> {
         }
     }
 
-    /// The shape of input `index`, unless it is a variable that somebody is changing.
+    /// The shape of input `index`; none for a variable that is locked.
     pub fn shape(&self, index: usize) -> Option<Shape> {
         match (self.0)(index)? {
             Value::Tensor(tensor) => Some(tensor.shape().clone()),
@@ -87,38 +87,38 @@ impl Peek<'_> {
 
 /// What a kernel does. Inputs come by value, so that the last owner writes in place.
 pub enum Run {
-    /// Nothing to one tensor.
+    /// No inputs, one output.
     Source(Box<dyn Fn(&Ctx<'_>) -> Result<Tensor> + Send + Sync>),
-    /// One tensor to one.
+    /// One input, one output.
     Unary(Box<dyn Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync>),
-    /// Two tensors to one.
+    /// Two inputs, one output.
     Binary(Box<dyn Fn(&Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync>),
-    /// Any number of values to any number.
+    /// Any number of inputs and outputs.
     Many(Box<dyn Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync>),
-    /// Any number of values to tensors in files. Those that only other tasks want are not read here.
+    /// Any number of inputs, and outputs that are tensors in files. Outputs that only other tasks need are not read here.
     Stored(Box<dyn Fn(&Ctx<'_>, Inputs) -> Result<Vec<Arc<dyn Stored>>> + Send + Sync>),
-    /// For ops that wait: they call `Done` when they have something, and block no thread.
+    /// For ops that wait: the kernel returns at once and calls `Done` later, so that no thread is blocked.
     Later(Box<dyn Fn(&Ctx<'_>, Inputs, Done) + Send + Sync>),
-    /// What only the executor can do.
+    /// Control flow and transfers, which the executor itself runs.
     Flow(Flow),
 }
 
-/// Ops whose meaning is the executor's.
+/// The ops that the executor itself runs.
 #[derive(Clone, Debug)]
 pub enum Flow {
     /// Passes its first input to one of two outputs; the other is dead.
     Switch,
     /// Passes its first input to one of `count` outputs; the others are dead.
     SwitchN(usize),
-    /// Passes on the first live input, and which one it was.
+    /// Passes on the first live input, and its index.
     Merge,
     /// Passes a value into a loop.
     Enter {
         /// Name of the loop's frame.
         frame: String,
-        /// The same value in every iteration.
+        /// True if every iteration gets the same value.
         constant: bool,
-        /// How many iterations may be alive at once.
+        /// How many iterations may run at once.
         parallel: usize,
     },
     /// Passes a value out of a loop.
@@ -129,17 +129,17 @@ pub enum Flow {
     Identity,
     /// Runs even if its inputs are dead.
     ControlTrigger,
-    /// Gives a value to whoever asks for it under a key.
+    /// Sends a value under a rendezvous key.
     Send(Transfer),
-    /// Waits for the value under a key.
+    /// Receives the value with a rendezvous key.
     Recv(Transfer),
-    /// Gives an argument of the function that runs.
+    /// An argument of the function call: its index and type.
     Arg(usize, DType),
-    /// Takes a result of the function that runs.
+    /// A result of the function call: its index.
     Ret(usize),
 }
 
-/// What a Send and its Recv agree on.
+/// What a Send and its Recv have in common.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     /// The rendezvous key without its frame and iteration.
@@ -171,17 +171,17 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// How many.
+    /// The number of inputs, including those that were taken.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// True if the node has no inputs.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Adds one at the end.
+    /// Adds an input at the end.
     pub fn push(&mut self, value: Value) {
         self.values.push(Some(value));
     }
@@ -203,7 +203,7 @@ impl Inputs {
         self.take(index)?.read()
     }
 
-    /// Looks at input `index`, a tensor, and leaves it there.
+    /// Borrows input `index`, a tensor.
     pub fn look(&self, index: usize) -> Result<&Tensor> {
         match self.values.get(index) {
             Some(Some(Value::Tensor(tensor))) => Ok(tensor),
@@ -211,7 +211,7 @@ impl Inputs {
         }
     }
 
-    /// As `look`, where it may be changed.
+    /// Borrows input `index`, a tensor, mutably.
     pub fn look_mut(&mut self, index: usize) -> Result<&mut Tensor> {
         match self.values.get_mut(index) {
             Some(Some(Value::Tensor(tensor))) => Ok(tensor),
@@ -227,7 +227,7 @@ impl Inputs {
         }
     }
 
-    /// Takes input `index`, whatever it is.
+    /// Takes input `index`, a value of any kind.
     pub fn take(&mut self, index: usize) -> Result<Value> {
         let slot = self.values.get_mut(index).and_then(Option::take);
         slot.ok_or_else(|| missing(index))
@@ -245,11 +245,11 @@ impl Inputs {
 }
 
 fn missing(index: usize) -> status::Error {
-    internal!("input {index} is not there, or was taken before")
+    internal!("input {index} is missing or was taken before")
 }
 
 impl From<SmallVec<[Option<Value>; 4]>> for Inputs {
-    /// Inputs from where they wait; all are there.
+    /// Inputs from the slots of the executor; none is missing.
     fn from(values: SmallVec<[Option<Value>; 4]>) -> Inputs {
         Inputs { values, far: Vec::new() }
     }
@@ -298,7 +298,7 @@ pub fn many(run: impl Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync + 's
     Kernel { run: Run::Many(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
 }
 
-/// A kernel that finds tensors in files.
+/// A kernel whose outputs are tensors in files.
 pub fn stored(run: impl Fn(&Ctx<'_>, Inputs) -> Result<Vec<Arc<dyn Stored>>> + Send + Sync + 'static) -> Kernel {
     Kernel { run: Run::Stored(Box::new(run)), cost: Cost::Heavy, elementwise: None, pulls: None }
 }
@@ -309,7 +309,7 @@ pub fn later(run: impl Fn(&Ctx<'_>, Inputs, Done) + Send + Sync + 'static) -> Ke
 }
 
 impl Kernel {
-    /// A kernel only the executor can run.
+    /// A kernel that the executor itself runs.
     pub fn flow(flow: Flow) -> Kernel {
         Kernel { run: Run::Flow(flow), cost: Cost::Free, elementwise: None, pulls: None }
     }
@@ -320,19 +320,19 @@ impl Kernel {
         self
     }
 
-    /// The same kernel, always run on the spot.
+    /// The same kernel, always run on the thread that finds it ready.
     pub fn free(mut self) -> Kernel {
         self.cost = Cost::Free;
         self
     }
 
-    /// The same kernel, which says how much work it is.
+    /// The same kernel with a function that computes how much work it is.
     pub fn asked(mut self, work: fn(&Peek<'_>) -> usize) -> Kernel {
         self.cost = Cost::Asked(work);
         self
     }
 
-    /// The same kernel, never run on the spot while others wait.
+    /// The same kernel, run on a thread of its own while other ops are ready.
     pub fn heavy(mut self) -> Kernel {
         self.cost = Cost::Heavy;
         self

@@ -12,10 +12,9 @@ mod facts;
 mod function;
 mod grad;
 mod home;
-mod keeper;
 mod kernel;
-mod member;
-mod one_call;
+mod observer;
+mod once_callback;
 mod pieces;
 mod registry;
 mod rendezvous;
@@ -32,13 +31,12 @@ pub use facts::{Facts, PLAIN};
 pub use function::{Callable, Functions};
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};
-pub use keeper::{Keeper, VariableKey};
 pub use kernel::{
     Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Peek, Run, Transfer, Value, binary, later, many, source,
     stored, unary,
 };
-pub use member::{Member, SyncPolicy};
-pub use one_call::OneCall;
+pub use observer::{VariableKey, VariableObserver};
+pub use once_callback::OnceCallback;
 pub use pieces::{Far, Opened, Opening, PIECE, Pieces, Stored, StoredPieces, plain_size};
 pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
@@ -48,3 +46,6 @@ pub use stats::{NodeStats, Stats};
 pub use variable::{Locked, ReferenceVariable, Variable};
 
 pub use graph::ShapeQuery;
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Named state of a device: variables, queues, tables, by container, type and name.
 
-use crate::{Extensions, Keeper, OneCall, ReferenceVariable, Variable, VariableKey};
+use crate::{Extensions, OnceCallback, ReferenceVariable, Variable, VariableKey, VariableObserver};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use status::{Error, Result, already_exists, not_found};
@@ -21,7 +21,7 @@ pub struct Resources {
     default_container: String,
     found: RwLock<FxHashMap<String, Container>>,
     unique: AtomicU64,
-    keeper: OnceLock<Arc<dyn Keeper>>,
+    observer: OnceLock<Arc<dyn VariableObserver>>,
     extensions: Extensions,
     awaited: Mutex<Vec<Awaited>>,
 }
@@ -29,7 +29,7 @@ pub struct Resources {
 /// A pending callback for the creation of a resource of this type, container and name.
 struct Awaited {
     key: (TypeId, String, String),
-    call: OneCall,
+    call: OnceCallback,
 }
 
 type Container = FxHashMap<TypeId, Names>;
@@ -48,45 +48,43 @@ impl Resources {
             default_container: default_container.to_string(),
             found: RwLock::default(),
             unique: AtomicU64::new(0),
-            keeper: OnceLock::new(),
+            observer: OnceLock::new(),
             awaited: Mutex::default(),
         }
     }
 
-    /// Makes the variables of this device durable and restores those that were stored before. Must be called before
-    /// any variable is created.
-    pub fn keep_variables(&self, keeper: Arc<dyn Keeper>) -> Result<()> {
-        for (key, value) in keeper.orphans() {
-            if !key.reference && can_be_found(&key.container) {
-                let variable = Arc::new(Variable::new(&key.name, value.dtype()));
-                self.create(&key.container, &key.name, variable.clone())?;
-                variable.keep(key, &keeper);
-            }
-        }
-        let _ = self.keeper.set(keeper);
-        Ok(())
+    /// From now on the observer is notified of the variables of this device, unless it has an observer. Must be called
+    /// before any variable is created.
+    pub fn observe_variables(&self, observer: Arc<dyn VariableObserver>) {
+        let _ = self.observer.set(observer);
     }
 
-    /// Makes a variable durable, if this device has durable variables and the variable can be found again by name.
-    /// Must be called before it is changed.
-    pub fn adopt(&self, reference: bool, container: &str, name: &str, variable: &Arc<Variable>) {
-        let (Some(keeper), false) = (self.keeper.get(), variable.is_kept()) else { return };
+    /// Tells the observer of this device, if there is one, that a variable was created, unless it knows the variable or
+    /// `is_found_by_name` is false for its container. Kernels call it before they change the variable.
+    pub fn observe_variable(&self, reference: bool, container: &str, name: &str, variable: &Arc<Variable>) {
+        let (Some(observer), false) = (self.observer.get(), variable.is_observed()) else { return };
         let container = self.container(container);
-        if !can_be_found(container) {
+        if !Resources::is_found_by_name(container) {
             return;
         }
-        let found = self.found.read(); // the lock keeps the variable from being removed before the keeper knows it
+        let found = self.found.read(); // the lock keeps the variable from being removed before the observer knows it
         let id = if reference { TypeId::of::<ReferenceVariable>() } else { TypeId::of::<Variable>() };
         let resource = found.get(container).and_then(|types| types.get(&id)?.get(name));
         if resource.and_then(variable_of).is_some_and(|held| std::ptr::eq(held, &**variable)) {
             let key = VariableKey { reference, container: container.to_string(), name: name.to_string() };
-            variable.keep(key, keeper);
+            variable.observe(key, observer);
         }
     }
 
-    /// The error that prevents variables from being stored durably, if any.
-    pub fn keeping_failed(&self) -> Option<Error> {
-        self.keeper.get()?.failure()
+    /// The error that keeps the observer of variables from following changes, if any.
+    pub fn observer_failure(&self) -> Option<Error> {
+        self.observer.get()?.failure()
+    }
+
+    /// True if the resources of this container can be found by name, also after a restart; false for those behind
+    /// anonymous handles and for the counters of the task.
+    pub fn is_found_by_name(container: &str) -> bool {
+        ![COUNTERS, ANONYMOUS].contains(&container)
     }
 
     /// Values that the program hands to the kernels of the device.
@@ -137,7 +135,7 @@ impl Resources {
         let resource = Arc::new(make()?);
         names.insert(name.to_string(), resource.clone());
         drop(found);
-        self.tell::<T>(container, name);
+        self.notify_created::<T>(container, name);
         Ok(resource)
     }
 
@@ -150,12 +148,12 @@ impl Resources {
         }
         names.insert(name.to_string(), resource);
         drop(found);
-        self.tell::<T>(container, name);
+        self.notify_created::<T>(container, name);
         Ok(())
     }
 
     /// Calls back when a resource of this type and name exists.
-    pub fn when_made<T: Any + Send + Sync>(&self, container: &str, name: &str, call: OneCall) {
+    pub fn when_created<T: Any + Send + Sync>(&self, container: &str, name: &str, call: OnceCallback) {
         let key = (TypeId::of::<T>(), self.container(container).to_string(), name.to_string());
         {
             let mut awaited = self.awaited.lock();
@@ -164,19 +162,19 @@ impl Resources {
         }
         // It may have been created before the callback was registered.
         if self.get::<T>(container, name).is_some() {
-            call.make();
+            call.run();
         }
     }
 
-    fn tell<T: Any>(&self, container: &str, name: &str) {
+    fn notify_created<T: Any>(&self, container: &str, name: &str) {
         let mut awaited = self.awaited.lock();
         if awaited.is_empty() {
             return;
         }
         let key = (TypeId::of::<T>(), self.container(container).to_string(), name.to_string());
-        let told: Vec<Awaited> = awaited.extract_if(.., |awaited| awaited.key == key).collect();
+        let created: Vec<Awaited> = awaited.extract_if(.., |awaited| awaited.key == key).collect();
         drop(awaited);
-        told.iter().for_each(|awaited| awaited.call.make());
+        created.iter().for_each(|awaited| awaited.call.run());
     }
 
     /// All resources of a type with their names, in the order of their containers and names.
@@ -206,7 +204,7 @@ impl Resources {
             let mut found = self.found.write();
             found.get_mut(self.container(container))?.get_mut(&TypeId::of::<T>())?.remove(name)
         };
-        taken.inspect(lose)
+        taken.inspect(notify_removed)
     }
 
     /// Removes the resources of this name, whatever their type; false if there were none.
@@ -216,7 +214,7 @@ impl Resources {
             let Some(types) = found.get_mut(self.container(container)) else { return false };
             types.values_mut().filter_map(|names| names.remove(name)).collect()
         };
-        removed.iter().for_each(lose);
+        removed.iter().for_each(notify_removed);
         !removed.is_empty() // dropped outside the lock: a resource may hold others
     }
 
@@ -229,8 +227,8 @@ impl Resources {
     pub fn clear(&self, container: &str) {
         let mut found = self.found.write();
         let removed = found.remove(self.container(container));
-        if let Some(keeper) = self.keeper.get() {
-            keeper.forget(self.container(container)); // before there can be others of these names
+        if let Some(observer) = self.observer.get() {
+            observer.cleared(self.container(container)); // still locked: before others of these names are created
         }
         drop(found);
         drop(removed); // outside the lock: a resource may hold others
@@ -242,15 +240,10 @@ impl Resources {
     }
 }
 
-/// True if variables of this container can be found by name after a restart.
-fn can_be_found(container: &str) -> bool {
-    ![COUNTERS, ANONYMOUS].contains(&container)
-}
-
-/// Marks a removed resource, so that its variable is no longer stored.
-fn lose(resource: &Arc<dyn Any + Send + Sync>) {
+/// Tells the observer that a resource was removed, if it is a variable.
+fn notify_removed(resource: &Arc<dyn Any + Send + Sync>) {
     if let Some(variable) = variable_of(resource) {
-        variable.lose();
+        variable.notify_removed();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Variables: tensors that outlive a step.
 
-use crate::{Keeper, OneCall, Resource, VariableKey};
+use crate::{OnceCallback, Resource, VariableKey, VariableObserver};
 use parking_lot::{Mutex, MutexGuard};
 use status::{Result, failed_precondition};
 use std::fmt;
@@ -18,10 +18,11 @@ pub struct Variable {
     value: Mutex<Option<Tensor>>,
     /// The number of elements, readable without the lock; written while the value is locked.
     elements: AtomicUsize,
-    kept: OnceLock<(VariableKey, Arc<dyn Keeper>)>,
-    adoption: Once,
+    observer: OnceLock<(VariableKey, Arc<dyn VariableObserver>)>,
+    /// Completed when the observer knows the variable and has restored its value.
+    observed: Once,
     /// Callbacks that wait for a value, and whether there are any; written while the value is locked.
-    awaited: Mutex<Vec<OneCall>>,
+    awaited: Mutex<Vec<OnceCallback>>,
     is_awaited: AtomicBool,
 }
 
@@ -44,8 +45,8 @@ impl Variable {
             shape: Shape::scalar(),
             value: Mutex::new(None),
             elements: AtomicUsize::new(0),
-            kept: OnceLock::new(),
-            adoption: Once::new(),
+            observer: OnceLock::new(),
+            observed: Once::new(),
             awaited: Mutex::default(),
             is_awaited: AtomicBool::new(false),
         }
@@ -78,7 +79,7 @@ impl Variable {
     }
 
     /// The declared shape, against which the first value is checked.
-    pub fn made_for(&self) -> &Shape {
+    pub fn declared_shape(&self) -> &Shape {
         &self.shape
     }
 
@@ -113,18 +114,18 @@ impl Variable {
     }
 
     /// Calls back when there is a value, while the variable is locked.
-    pub fn when_initialized(&self, call: OneCall) {
+    pub fn when_initialized(&self, call: OnceCallback) {
         let value = self.value.lock();
         if value.is_some() {
-            return call.make();
+            return call.run();
         }
         let mut awaited = self.awaited.lock();
-        awaited.retain(OneCall::is_open);
+        awaited.retain(OnceCallback::is_open);
         awaited.push(call);
         self.is_awaited.store(true, Ordering::Relaxed);
     }
 
-    /// Updates the derived fields after the locked value changed.
+    /// Updates what is derived from the value after it changed; the caller holds the lock.
     fn changed(&self, value: Option<&Tensor>) {
         self.elements.store(value.map_or(0, Tensor::elements), Ordering::Relaxed);
         if value.is_none() {
@@ -135,7 +136,7 @@ impl Variable {
             return;
         }
         let awaited = std::mem::take(&mut *self.awaited.lock());
-        awaited.iter().for_each(OneCall::make);
+        awaited.iter().for_each(OnceCallback::run);
     }
 
     /// Replaces the value.
@@ -146,7 +147,7 @@ impl Variable {
     /// Exclusive access to the value, which may be none.
     pub fn lock(&self) -> Locked<'_> {
         let value = self.value.lock();
-        Locked { variable: self, was: value.is_some(), value, change: Change::None }
+        Locked { variable: self, had_value: value.is_some(), value, change: Change::None }
     }
 
     /// Changes the value in place; an error if there is none yet.
@@ -166,42 +167,42 @@ impl Variable {
         Ok(())
     }
 
-    /// From now on the keeper is notified of changes, unless there is one already. A concurrent second call waits
-    /// until the value stored before a restart is back.
-    pub(crate) fn keep(self: &Arc<Variable>, key: VariableKey, keeper: &Arc<dyn Keeper>) {
-        self.adoption.call_once(|| {
-            let _ = self.kept.set((key.clone(), keeper.clone())); // set under the lock, so only once
-            keeper.adopt(&key, self);
+    /// From now on the observer is notified of changes, unless the variable has one. A concurrent second call waits
+    /// until the observer has restored the value of the first call.
+    pub(crate) fn observe(self: &Arc<Variable>, key: VariableKey, observer: &Arc<dyn VariableObserver>) {
+        self.observed.call_once(|| {
+            let _ = self.observer.set((key.clone(), observer.clone())); // not set before: `call_once`
+            observer.added(&key, self);
         });
     }
 
-    /// True if a keeper is notified of changes.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.adoption.is_completed()
+    /// True if an observer is notified of changes.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed.is_completed()
     }
 
-    /// Marks the variable as removed, and reports to the keeper that it has no value.
-    pub(crate) fn lose(&self) {
-        if let Some((key, keeper)) = self.kept.get() {
+    /// Tells the observer that the variable was removed from its device.
+    pub(crate) fn notify_removed(&self) {
+        if let Some((key, observer)) = self.observer.get() {
             let _locked = self.value.lock();
-            keeper.lose(key, self);
+            observer.removed(key, self);
         }
     }
 
-    /// Calls `recall` with the value while it is locked. If there is none, it is set to the returned one, which the
-    /// keeper has stored already.
-    pub fn recall(&self, recall: impl FnOnce(Option<&Tensor>) -> Option<Tensor>) {
-        let mut held = self.value.lock();
-        let kept = recall(held.as_ref());
-        if held.is_none() && kept.is_some() {
-            *held = kept;
-            self.changed(held.as_ref());
+    /// For observers: calls `restore` with the value while it is locked. A variable without a value gets the returned
+    /// one, and the observer is not notified of it.
+    pub fn restore(&self, restore: impl FnOnce(Option<&Tensor>) -> Option<Tensor>) {
+        let mut value = self.value.lock();
+        let restored = restore(value.as_ref());
+        if value.is_none() && restored.is_some() {
+            *value = restored;
+            self.changed(value.as_ref());
         }
     }
 
-    /// Calls `visit` with the value while it is locked.
-    pub fn visit<R>(&self, visit: impl FnOnce(Option<&Tensor>) -> R) -> R {
-        visit(self.value.lock().as_ref())
+    /// Calls `inspect` with the value while it is locked.
+    pub fn inspect<R>(&self, inspect: impl FnOnce(Option<&Tensor>) -> R) -> R {
+        inspect(self.value.lock().as_ref())
     }
 
     /// The error for a variable used before it is initialized; session managers look for this wording.
@@ -214,12 +215,12 @@ impl Variable {
 /// have the same names.
 pub struct ReferenceVariable(pub Arc<Variable>);
 
-/// Exclusive access to the value of a variable. The keeper is notified of changes when it is dropped.
+/// Exclusive access to the value of a variable. The observer is notified of changes when it is dropped.
 pub struct Locked<'a> {
     variable: &'a Variable,
     value: MutexGuard<'a, Option<Tensor>>,
     /// True if there was a value when it was locked.
-    was: bool,
+    had_value: bool,
     change: Change,
 }
 
@@ -232,7 +233,7 @@ enum Change {
 impl Locked<'_> {
     /// Declares that only these rows differ of everything changed so far.
     pub fn only_rows(&mut self, rows: &[usize]) {
-        if self.variable.kept.get().is_some() {
+        if self.variable.observer.get().is_some() {
             let mut rows = rows.to_vec();
             rows.sort_unstable();
             rows.dedup(); // a row may have been changed any number of times
@@ -261,14 +262,14 @@ impl Drop for Locked<'_> {
         if matches!(self.change, Change::All) {
             self.variable.changed(self.value.as_ref());
         }
-        let Some((key, keeper)) = self.variable.kept.get() else { return };
-        if !self.was && self.value.is_none() {
+        let Some((key, observer)) = self.variable.observer.get() else { return };
+        if !self.had_value && self.value.is_none() {
             return; // an update that found nothing to change
         }
         match &self.change {
             Change::None => {}
-            Change::Rows(rows) => keeper.note(key, self.variable, self.value.as_ref(), Some(rows)),
-            Change::All => keeper.note(key, self.variable, self.value.as_ref(), None),
+            Change::Rows(rows) => observer.changed(key, self.variable, self.value.as_ref(), Some(rows)),
+            Change::All => observer.changed(key, self.variable, self.value.as_ref(), None),
         }
     }
 }

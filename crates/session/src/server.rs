@@ -2,9 +2,10 @@
 
 use crate::ServerCounters;
 use cluster::{ClusterSpec, Master, SessionConfig, Task, Worker, WorkerOptions};
+use durable::DurableVariables;
 use grpc::{GrpcPeers, ServerDef, Serving};
-use op::{Extensions, Keeper, SyncPolicy};
-use ops::state::journal::JournalKeeper;
+use membership::SyncPolicy;
+use op::Extensions;
 use status::{Result, internal, invalid, unavailable};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -125,7 +126,7 @@ impl Server {
             extensions: options.extensions,
         });
         if let Some(folder) = &options.journal {
-            worker.keep_variables(keepers(folder, worker.device_count())?)?;
+            restore_variables(&worker, folder)?;
         }
         let master = Master::with_default(worker, options.default_session_config);
         let serving = runtime.block_on(grpc::serve(master.clone(), listener, options.patience))?;
@@ -161,16 +162,16 @@ impl Server {
     }
 }
 
-/// A journal for each device.
-fn keepers(folder: &Path, devices: usize) -> Result<Vec<Arc<dyn Keeper>>> {
-    let keeper = |device: usize| -> Result<Arc<dyn Keeper>> {
+/// Makes the variables of a task durable, with one journal for each device, and restores those in the journals.
+fn restore_variables(worker: &Worker, folder: &Path) -> Result<()> {
+    for (device, resources) in worker.resources().enumerate() {
         let folder = folder.join(format!("cpu-{device}"));
-        let keeper = JournalKeeper::open(&folder)?;
-        let (variables, bytes) = keeper.held();
-        tracing::info!("journal {}: {variables} variables, {bytes} bytes", folder.display());
-        Ok(Arc::new(keeper))
-    };
-    (0..devices).map(keeper).collect()
+        let variables = DurableVariables::open(&folder)?;
+        let (count, bytes) = variables.unclaimed();
+        tracing::info!("journal {}: {count} variables, {bytes} bytes", folder.display());
+        Arc::new(variables).attach(resources)?;
+    }
+    Ok(())
 }
 
 fn no_task(options: &ServerOptions) -> status::Error {

@@ -37,5 +37,5 @@ fn intervals_are_seconds_or_steps() {
         assert!(every(bad).is_err_and(|error| error.contains("neither a number of seconds")), "{bad}");
     }
     let error = read(&["--sync-policy", "loose"]).unwrap_err();
-    assert!(error.contains("'loose' is no policy of synchronous training"), "{error}");
+    assert!(error.contains("unknown sync policy 'loose'; expected tf, exact or shrink"), "{error}");
 }

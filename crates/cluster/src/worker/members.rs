@@ -1,19 +1,19 @@
-//! Whether the masters of sessions are still there, for a task that counts who takes part in synchronous training.
+//! Watches the masters of sessions that take part in synchronous training.
 
 use crate::Task;
 use crate::api::WorkerClient;
 use crate::worker::Worker;
 use crate::worker::session::WorkerSession;
 use graph::DeviceSpec;
-use op::Member;
+use membership::Member;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How often a master is asked for a sign of life.
+/// The time between two calls that check whether a master answers.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Watches the master of a session that takes part in synchronous training, until the session ends: a master that
-/// does not answer, or has restarted, will bring no more gradients.
+/// Watches the master of a session that takes part in synchronous training, until the session ends. A master that does
+/// not answer, or has restarted, will send no more gradients.
 pub(crate) fn watch(worker: &Arc<Worker>, session: &Arc<WorkerSession>) {
     let Some(member) = &session.member else { return };
     let task = DeviceSpec::parse(&session.master_task).ok().and_then(|spec| Task::of_device(&spec));

@@ -18,7 +18,8 @@ use crate::{ClusterSpec, RecvTensor, Task, ids};
 use counters::Counters;
 use exec::Threads;
 use math::Pool;
-use op::{Extensions, Keeper, Registry, Resources, SyncPolicy};
+use membership::SyncPolicy;
+use op::{Extensions, Registry, Resources};
 use parking_lot::{Mutex, RwLock};
 use recv::Steps;
 use rustc_hash::FxHashMap;
@@ -112,30 +113,19 @@ impl Worker {
         })
     }
 
-    /// From now on keepers hold the variables of the devices, one each; what they hold is there again. To be called
-    /// before the first step.
-    pub fn keep_variables(&self, keepers: Vec<Arc<dyn Keeper>>) -> Result<()> {
-        self.devices.iter().zip(keepers).try_for_each(|(device, keeper)| device.resources.keep_variables(keeper))
-    }
-
-    /// How many CPU devices it has.
-    pub fn device_count(&self) -> usize {
-        self.devices.len()
-    }
-
     /// What it has done so far.
     pub fn counts(&self) -> TaskCounts {
         self.counters.read()
     }
 
-    /// What its devices hold, in their order; what sessions with state of their own hold is not there.
+    /// The resources of its devices, in their order. Sessions with isolated state have others.
     pub fn resources(&self) -> impl Iterator<Item = &Arc<Resources>> {
         self.devices.iter().map(|device| &device.resources)
     }
 
-    /// An error if what steps do should be kept and cannot.
-    pub(crate) fn check_keeping(&self) -> Result<()> {
-        self.devices.iter().find_map(|device| device.resources.keeping_failed()).map_or(Ok(()), Err)
+    /// An error if an observer of variables has failed: steps must not go on when, say, a journal cannot be written.
+    pub(crate) fn check_observers(&self) -> Result<()> {
+        self.devices.iter().find_map(|device| device.resources.observer_failure()).map_or(Ok(()), Err)
     }
 
     /// Which task this is.

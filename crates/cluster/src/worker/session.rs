@@ -5,7 +5,8 @@ use crate::worker::{LocalDevice, Worker, fresh_resources};
 use crate::{ClusterSpec, Task};
 use exec::{Devices, Kernels, Library, Program, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
-use op::{Member, Resources, SyncPolicy};
+use membership::{Member, SyncPolicy};
+use op::{Extensions, Resources};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, aborted, invalid};
@@ -23,8 +24,10 @@ pub(crate) struct WorkerSession {
     differentiate: Option<Arc<exec::Differentiate>>,
     graphs: Mutex<FxHashMap<String, Arc<Registered>>>,
     next: std::sync::atomic::AtomicU64,
-    /// The session as it takes part in synchronous training, if this task tells sessions apart.
+    /// The session's membership in synchronous training, if this task distinguishes sessions.
     pub member: Option<Arc<Member>>,
+    /// Holds the member, where kernels find it.
+    pub extensions: Extensions,
 }
 
 /// A graph ready to run. It keeps the functions its kernels call alive.
@@ -47,6 +50,8 @@ impl WorkerSession {
             }
         }
         let own = request.cluster.as_ref().map_or_else(|| worker.name.clone(), |(_, task)| task.to_string());
+        let member = (worker.sync_policy != SyncPolicy::Tf && !request.session.is_empty())
+            .then(|| Arc::new(Member::new(worker.sync_policy, &request.master_task)));
         Arc::new(WorkerSession {
             has_far_master: !request.master_task.is_empty() && request.master_task != own,
             master_task: request.master_task.clone(),
@@ -57,8 +62,8 @@ impl WorkerSession {
             differentiate: worker.differentiate.clone(),
             graphs: Mutex::default(),
             next: Default::default(),
-            member: (worker.sync_policy != SyncPolicy::Tf && !request.session.is_empty())
-                .then(|| Arc::new(Member::new(worker.sync_policy, &request.master_task))),
+            extensions: member.iter().cloned().fold(Extensions::new(), Extensions::with),
+            member,
         })
     }
 

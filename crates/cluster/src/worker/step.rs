@@ -37,7 +37,7 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
     start(run, tell);
     ended(end.await)?;
     guard.disarm();
-    worker.check_keeping()?;
+    worker.check_observers()?;
     worker.counters.step();
     let mut answer = RunGraphAnswer::default();
     for key in request.recv {
@@ -117,7 +117,7 @@ fn start(run: Run<'_>, tell: oneshot::Sender<Result<()>>) {
         rendezvous: Arc::new(rendezvous),
         cancel,
         spawn: Arc::new(move |work| threads.spawn(work)),
-        member: session.member.clone(),
+        extensions: session.extensions.clone(),
         stats,
     });
     let program = registered.program.clone();
@@ -177,7 +177,7 @@ async fn run_partial(
         ended(run.end.await)?;
         worker.counters.step();
     }
-    worker.check_keeping()?;
+    worker.check_observers()?;
     guard.disarm();
     Ok(answer)
 }

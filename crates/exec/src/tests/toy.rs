@@ -155,7 +155,7 @@ fn run_with(
         step_resources: Resources::new("step"),
         rendezvous: Arc::new(LocalRendezvous::default()),
         cancel: Arc::default(),
-        member: None,
+        extensions: Default::default(),
         stats,
         spawn: Arc::new(move |work| threads.spawn(work)),
     });

@@ -87,7 +87,7 @@ pub(crate) fn described(variant: &Variant) -> Result<String> {
     })
 }
 
-/// The variant as an object, if it came over the wire and is of a type known here.
+/// Decodes a variant that was received in serialized form, if its type is known here.
 fn known(variant: &Variant) -> Result<Variant> {
     let Variant::Data(data) = variant else { return Ok(variant.clone()) };
     Ok(match data.type_name.as_str() {

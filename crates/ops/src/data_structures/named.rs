@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use tensor::{Bytes, DType, Shape, Tensor};
 
-/// Where a node keeps the resource it makes. A resource without a shared name ends with its node.
+/// The place of the resource that a node creates. A resource without a shared name is removed with its node.
 struct Place<T: Resource> {
     home: Home,
     container: String,
@@ -24,12 +24,12 @@ impl<T: Resource> Drop for Place<T> {
     }
 }
 
-/// Under which name a resource is kept if its node has no shared name.
+/// The name of a resource whose node has no shared name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unnamed {
-    /// Under one nobody else can know.
+    /// A unique name that no other node can use.
     Private,
-    /// Under that of its node.
+    /// The name of its node.
     ByNode,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn maker<T: Resource>(
     maker_of(setup, unnamed, move |name, _| make(name), verify)
 }
 
-/// As `maker`, for a resource that the node's inputs say more about.
+/// As `maker`, for a resource that also depends on the inputs of the node.
 pub(crate) fn maker_of<T: Resource>(
     setup: &Setup<'_>,
     unnamed: Unnamed,
@@ -72,7 +72,7 @@ fn place_of<T: Resource>(setup: &Setup<'_>, unnamed: Unnamed) -> Result<Place<T>
     Ok(Place { home: Home::of(setup), container, name, private, resource: PhantomData })
 }
 
-/// Container and name that a node's attributes mean, and whether nobody else can mean them.
+/// The container and name in a node's attributes, and whether the name is private to the node.
 pub(crate) fn place_name(setup: &Setup<'_>, unnamed: Unnamed) -> Result<(String, String, bool)> {
     let (container, shared_name) = (setup.string("container")?, setup.string("shared_name")?);
     if !container.is_empty() && !is_container_name(&container) {
@@ -126,7 +126,7 @@ pub(crate) fn find<T: Resource>(home: &Home, handle: &Tensor) -> Result<Arc<T>> 
     }
 }
 
-/// The error for a node whose types are not those of the resource it uses.
+/// The error for a node whose types differ from those of the resource it uses.
 pub(crate) fn signature_mismatch(
     inputs: &[DType],
     outputs: &[DType],

@@ -63,7 +63,7 @@ pub fn optional_has_value(optional: &Output) -> Output {
     optional.scope().op("OptionalHasValue").input(optional).output()
 }
 
-/// What an optional holds: tensors of these types, and of shapes as far as they are known.
+/// The contents of an optional: tensors of these types, with shapes as far as they are known.
 pub fn optional_get_value(optional: &Output, components: &[(DType, PartialShape)]) -> Vec<Output> {
     let (types, shapes) = components.iter().cloned().unzip();
     let shapes = AttrValue::from(AttrList { shapes, ..AttrList::default() });
@@ -156,7 +156,7 @@ impl Optional {
         }
     }
 
-    /// An optional as it travelled: one byte says whether there is something.
+    /// Decodes an optional from its serialized form: its first byte says whether it has a value.
     pub fn decode(data: &VariantData) -> Option<Optional> {
         match (data.type_name.as_str(), &data.metadata[..]) {
             (TYPE_NAME, [0]) => Some(Optional(None)),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use tensor::{AddTensors, Variant, VariantData, VariantObject};
 
-/// A number of one of the types that TensorFlow gives to variants.
+/// A number of one of the types that TensorFlow stores in variants.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Plain {
     /// An int.

@@ -79,7 +79,7 @@ pub fn stack_pop(handle: &Output, dtype: DType) -> Output {
     handle.scope().op("StackPopV2").input(handle).attr("elem_type", dtype).output()
 }
 
-/// Ends a stack and forgets what is on it.
+/// Closes a stack and drops its elements.
 pub fn stack_close(handle: &Output) -> Node {
     handle.scope().op("StackCloseV2").input(handle).node()
 }

@@ -6,7 +6,7 @@ use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::{Bytes, DType, ResourceHandle, Shape, Tensor};
 
-/// How a node passes on the resource it made; the type of its output tells.
+/// Returns the handle of a resource that a node created, in the form that the type of its output requires.
 pub(crate) fn announce<T: Resource>(
     ctx: &Ctx<'_>,
     dtype: DType,

@@ -1,4 +1,4 @@
-//! Ops that wait at a resource: whom to answer, and how they give up when their step is cancelled.
+//! Ops that wait for a resource, and how they are withdrawn when their step is cancelled.
 
 use op::{CancelToken, Done, StepEnv, Value};
 use status::Result;
@@ -22,13 +22,14 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Nobody tells it yet that its step is cancelled.
+    /// A waiting op whose cancellation is not watched yet.
     pub fn new(env: &Arc<StepEnv>, answer: Answer) -> Waiter {
         Waiter { answer: Some(answer), env: env.clone(), token: None }
     }
 
-    /// Answers. No lock may be held: the step that is answered may come straight back. Other steps than `here` go on
-    /// elsewhere, since this thread is in the middle of its own, and a hundred may wait in a row.
+    /// Answers the op. The caller must hold no lock, because the continuation may use the resource again. If the op
+    /// belongs to another step than `here`, it continues on another thread: this thread is in the middle of its own
+    /// step, and a long chain of waiting ops would otherwise recurse.
     pub fn settle<'a>(
         mut self,
         here: impl Into<Option<&'a Arc<StepEnv>>>,
@@ -49,21 +50,21 @@ impl Waiter {
         &self.env
     }
 
-    /// Answers on the spot: its own step is over.
+    /// Answers with an error on this thread: the step of the op is over.
     pub fn abandon(mut self, error: status::Error) {
         if let Some(answer) = self.answer.take() {
             answer(Err(error));
         }
     }
 
-    /// Stays in line, but nobody waits for it any more; gives back who did.
+    /// Detaches the answer, so that the op stays in line without anything to answer; none if it was detached before.
     pub fn leave(&mut self) -> Option<Waiter> {
         let answer = self.answer.take()?;
         Some(Waiter { answer: Some(answer), env: self.env.clone(), token: None })
     }
 }
 
-/// Ops that wait, first come first served, each with what it wants.
+/// Ops that wait, first in, first out, each with its request.
 pub(crate) struct Line<T> {
     next: u64,
     waiting: VecDeque<(u64, T, Waiter)>,
@@ -76,41 +77,41 @@ impl<T> Default for Line<T> {
 }
 
 impl<T> Line<T> {
-    /// Adds an op at the end; its number tells it apart from all others of this line.
+    /// Adds an op at the end, and returns a number that identifies it in this line.
     pub fn join(&mut self, wanted: T, waiter: Waiter) -> u64 {
         self.next += 1;
         self.waiting.push_back((self.next, wanted, waiter));
         self.next
     }
 
-    /// Whether nobody waits.
+    /// True if no op waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// What the first wants.
+    /// The request of the first op.
     pub fn first(&mut self) -> Option<&mut T> {
         self.waiting.front_mut().map(|(_, wanted, _)| wanted)
     }
 
-    /// Takes the first.
+    /// Removes the first op.
     pub fn pop(&mut self) -> Option<(T, Waiter)> {
         self.waiting.pop_front().map(|(_, wanted, waiter)| (wanted, waiter))
     }
 
-    /// The one with this number, if it still waits.
+    /// The op with this number, if it still waits.
     pub fn find(&mut self, number: u64) -> Option<(&mut T, &mut Waiter)> {
         let found = self.waiting.iter_mut().rev().find(|(other, ..)| *other == number);
         found.map(|(_, wanted, waiter)| (wanted, waiter))
     }
 
-    /// Takes the one with this number, if it still waits.
+    /// Removes the op with this number, if it still waits.
     pub fn remove(&mut self, number: u64) -> Option<(T, Waiter)> {
         let place = self.waiting.iter().position(|(other, ..)| *other == number)?;
         self.waiting.remove(place).map(|(_, wanted, waiter)| (wanted, waiter))
     }
 
-    /// Takes everybody who wants something that `takes` says.
+    /// Removes all ops whose requests satisfy `takes`.
     pub fn remove_if(&mut self, mut takes: impl FnMut(&mut T) -> bool) -> Vec<(T, Waiter)> {
         let mut taken = Vec::new();
         for mut entry in std::mem::take(&mut self.waiting) {
@@ -122,8 +123,8 @@ impl<T> Line<T> {
         taken
     }
 
-    /// Sees to it that the one with this number hears when its step is cancelled: `give_up` is called then, with no
-    /// lock held. If that has happened already, it leaves the line and is given back.
+    /// Calls `give_up` without any lock when the step of the op with this number is cancelled. If the step is
+    /// cancelled already, the op is removed and returned.
     pub fn watch(&mut self, number: u64, give_up: impl FnOnce() + Send + 'static) -> Option<(T, Waiter)> {
         let (_, waiter) = self.find(number)?;
         match waiter.env.cancel.register(move |_| give_up()) {

@@ -39,7 +39,7 @@ pub fn assign(variable: &Output, value: &Output) -> Output {
     variable.scope().op("Assign").input(variable).input(value).output()
 }
 
-/// As `assign`, whatever the shape of the value.
+/// As `assign`, for a value of any shape.
 pub fn assign_any_shape(variable: &Output, value: &Output) -> Output {
     variable.scope().op("Assign").input(variable).input(value).attr("validate_shape", false).output()
 }
@@ -69,7 +69,7 @@ fn assign_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             return Err(invalid!("Assign of {} to variable of type {}", value.dtype(), variable.dtype()));
         }
         let mut place = variable.lock();
-        let old = place.as_ref().map_or(variable.made_for(), Tensor::shape);
+        let old = place.as_ref().map_or(variable.declared_shape(), Tensor::shape);
         if validate_shape && old != value.shape() {
             return Err(invalid!(
                 "Assign requires shapes of both tensors to match. lhs shape= {old} rhs shape= {}",

@@ -1,21 +1,21 @@
-//! Waiting until a variable has its first value, for clients that want to be told instead of asking again and again.
+//! Waits until a variable has its first value, for clients that would poll otherwise.
 
 use graph::AttrValue;
-use op::{Ctx, Done, Home, OneCall, Setup, StepEnv, Variable, outputs};
+use op::{Ctx, Done, Home, OnceCallback, Setup, StepEnv, Variable, outputs};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tensor::{ResourceHandle, Tensor};
 
-/// A node that asks whether a variable has a value waits, if it has this attribute, until the answer is yes. Servers
-/// that do not know it answer at once.
+/// A node that checks whether a variable is initialized waits until it is, if the node has this attribute. Servers that do
+/// not know the attribute answer at once.
 pub const WAIT: &str = "_flowgrid_wait";
 
-/// Whether a node is to wait.
+/// True if a node has the attribute.
 pub(super) fn is_waiting(setup: &Setup<'_>) -> bool {
     matches!(setup.find(WAIT), Some(AttrValue::Bool(true)))
 }
 
-/// Answers when the variable that a handle names has a value, whether or not there is a variable yet.
+/// Answers when the variable that a handle names has a value. The variable need not exist yet.
 pub(super) fn await_named(ctx: &Ctx<'_>, home: &Home, handle: &ResourceHandle, done: Done) {
     Waiting::begin(ctx.env, done).for_named(home.clone(), handle.clone());
 }
@@ -30,8 +30,8 @@ pub(super) fn await_variable(ctx: &Ctx<'_>, variable: &Arc<Variable>, done: Done
 struct Waiting {
     env: Arc<StepEnv>,
     done: Arc<Mutex<Option<Done>>>,
-    /// How it is told.
-    call: Arc<Mutex<Option<OneCall>>>,
+    /// The callback that continues the op; withdrawn when the step is cancelled.
+    call: Arc<Mutex<Option<OnceCallback>>>,
 }
 
 impl Waiting {
@@ -60,7 +60,7 @@ impl Waiting {
                 let (resources, container, name) =
                     (home.resources().clone(), handle.container.clone(), handle.name.clone());
                 let call = self.later(move |waiting| waiting.for_named(home, handle));
-                resources.when_made::<Variable>(&container, &name, call);
+                resources.when_created::<Variable>(&container, &name, call);
             }
         }
     }
@@ -73,9 +73,9 @@ impl Waiting {
     }
 
     /// Continues on another thread: the caller may hold locks.
-    fn later(self, go_on: impl FnOnce(Waiting) + Send + 'static) -> OneCall {
+    fn later(self, go_on: impl FnOnce(Waiting) + Send + 'static) -> OnceCallback {
         let slot = self.call.clone();
-        let call = OneCall::new(move || {
+        let call = OnceCallback::new(move || {
             let spawn = self.env.spawn.clone();
             spawn(Box::new(move || go_on(self)));
         });

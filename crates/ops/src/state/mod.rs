@@ -6,7 +6,6 @@ pub mod assign;
 pub mod assign_variable;
 pub mod await_value;
 pub mod count_up_to;
-pub mod journal;
 pub mod mutex;
 pub mod read_variable;
 pub mod ref_variable;

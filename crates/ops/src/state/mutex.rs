@@ -45,7 +45,7 @@ pub fn mutex_lock(mutex: &Output) -> Output {
     mutex.scope().op("MutexLock").input(mutex).output()
 }
 
-/// Who holds a mutex, and who waits for it.
+/// The owner of a mutex, and the ops that wait for it.
 #[derive(Default)]
 struct Mutex(Guard<State>);
 

@@ -83,7 +83,7 @@ fn variable_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(many(move |_, _| {
         let make = || Ok(ReferenceVariable(Arc::new(Variable::new(&node, dtype).of_shape(shape.clone()))));
         let variable = resources.get_or_create(&container, &name, make)?;
-        resources.adopt(true, &container, &name, &variable.0);
+        resources.observe_variable(true, &container, &name, &variable.0);
         if variable.0.dtype() != dtype {
             return Err(undeclared(&node, variable.0.dtype().to_ref(), dtype.to_ref()));
         }
@@ -101,10 +101,10 @@ fn shape_of(setup: &Setup<'_>) -> Result<Shape> {
     }
 }
 
-/// Says among the resources of a step that a temporary variable lives; who uses it has the reference.
+/// Registers a live temporary variable among the resources of a step; its users have the reference.
 struct Temporary;
 
-/// Iterations of a loop run side by side, so each has temporaries of its own.
+/// Iterations of a loop run concurrently, so each has temporaries of its own.
 fn temporary_name(ctx: &Ctx<'_>, name: &str) -> String {
     format!("{name}/frame:{}/iter:{}", ctx.frame, ctx.iteration)
 }

@@ -59,7 +59,7 @@ fn constant(near: &Output, value: Tensor) -> Output {
     near.scope().op("Const").attr("value", value).attr("dtype", dtype).output()
 }
 
-/// Each slice read sends its gradient back to where it came from.
+/// The gradient of each slice that was read is added at its origin.
 fn gather_nd_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let (handle, indices) = (op.input(0), op.input(1));
     let scope = dy.scope();
@@ -112,7 +112,7 @@ fn gather_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let batch = usize::try_from(batch_dims).map_err(|_| invalid!("batch_dims is negative ({batch_dims})"))?;
     Ok(binary(move |ctx, handle, indices| {
         let variable = home.find::<Variable>(handle_of(&handle)?)?;
-        // Held for the whole copy: a reader that kept the tensor would make the next writer copy all of it.
+        // Locked for the whole copy: if a reader kept the tensor, the next writer would have to copy all of it.
         let value = variable.lock();
         let params = value.as_ref().ok_or_else(|| variable.uninitialized())?;
         gather(ctx, params, &indices, batch)

@@ -136,9 +136,9 @@ pub enum Update {
     Mul,
     /// It is divided by the update.
     Div,
-    /// The smaller one stays.
+    /// The smaller of the two.
     Min,
-    /// The larger one stays.
+    /// The larger of the two.
     Max,
 }
 
@@ -237,7 +237,7 @@ fn divide<T: Element + Number>(
     rows: &[usize],
     width: usize,
 ) -> Result<()> {
-    // TensorFlow says so for handles; for references to integers it would stop the process.
+    // TensorFlow returns this error for handles; for references to integers it would abort the process.
     if updates.dtype().is_integer() && updates.values::<T>()?.contains(&T::ZERO) {
         return Err(invalid!("updates must not contain 0"));
     }

@@ -156,7 +156,7 @@ fn scatter_nd_kernel(setup: &Setup<'_>, update: Update) -> Result<Kernel> {
     }))
 }
 
-/// The updates whose coordinates are inside; plain elements only, others come one by one.
+/// The updates whose coordinates are inside. Only for plain elements; others are applied one by one.
 fn pick(updates: &Tensor, kept: &[usize], width: usize) -> Result<Tensor> {
     let parts: Result<Vec<Tensor>> = kept.iter().map(|&i| updates.slice_elements(i * width, [1, width])).collect();
     let mut picked = Tensor::zeros_of(updates.dtype(), [kept.len(), width])?;
@@ -207,7 +207,7 @@ impl Slices {
         Ok(Slices { depth, count: at.elements() / depth.max(1), width })
     }
 
-    /// The number of each slice; with those that are kept if some are outside.
+    /// The row of each slice, and the slices that are inside if some are not.
     fn rows(&self, params: &Shape, indices: &Tensor, policy: BadIndices) -> Result<(Vec<usize>, Option<Vec<usize>>)> {
         let coordinates = integers(indices)?;
         let mut rows = Vec::with_capacity(self.count);

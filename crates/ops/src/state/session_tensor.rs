@@ -1,4 +1,4 @@
-//! Tensors that stay on their device between steps, called by a handle.
+//! Tensors that remain on their device between steps, identified by a handle.
 
 use crate::dispatch::undeclared;
 use graph::ShapeQuery;
@@ -40,7 +40,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// A tensor that stays.
+/// A tensor that remains on the device.
 struct Kept(Tensor);
 
 impl Resource for Kept {

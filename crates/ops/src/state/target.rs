@@ -15,7 +15,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// How this node names them: the type of its first input tells.
+    /// How this node identifies its variable; the type of its first input determines it.
     pub fn of(setup: &Setup<'_>) -> Target {
         match setup.input_types().first() {
             Some(&DType::RESOURCE) => Target::Handle(Home::of(setup)),

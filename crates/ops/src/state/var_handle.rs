@@ -146,7 +146,7 @@ fn shape_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let wide = matches!(setup.attr("out_type")?, AttrValue::Type(DType::I64));
     Ok(unary(move |_, handle| {
         let variable = home.find::<Variable>(handle_of(&handle)?)?;
-        let shape = variable.lock().as_ref().map_or(variable.made_for().clone(), |value| value.shape().clone());
+        let shape = variable.lock().as_ref().map_or(variable.declared_shape().clone(), |value| value.shape().clone());
         if wide {
             return Ok(Tensor::vector::<i64>(&shape.to_i64()));
         }
@@ -169,7 +169,7 @@ fn destroy_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-/// Reads never copy here, so there is nothing to disable; that the variable exists is still checked.
+/// Reads never copy here, so there is nothing to disable. It only checks that the variable exists.
 fn disable_copy_on_read_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let home = Home::of(setup);
     Ok(many(move |_, mut inputs| {

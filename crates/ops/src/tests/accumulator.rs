@@ -24,7 +24,7 @@ fn an_average_waits_for_enough_gradients() {
     assert!(taken.waits());
     session.next().run(&accumulator_apply_gradient(&accumulator, &long(&g, 0), &floats(&g, &[3.0, 6.0]))).unwrap();
     assert_eq!(numbers(&taken.tensors().unwrap()[0]), [2.0, 4.0]);
-    // It is a step further now: what was computed in step zero is dropped.
+    // It has advanced one step: gradients computed in step zero are dropped.
     session.next().run(&accumulator_apply_gradient(&accumulator, &long(&g, 0), &floats(&g, &[9.0, 9.0]))).unwrap();
     let count = accumulator_num_accumulated(&accumulator);
     assert_eq!(session.next().value(&count).unwrap().to_scalar::<i32>().unwrap(), 0);

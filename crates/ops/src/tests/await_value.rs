@@ -21,7 +21,7 @@ fn is_set(session: &Evaluation, handle: &Output) -> bool {
 }
 
 #[test]
-fn it_is_told_when_a_variable_gets_its_first_value() {
+fn a_waiting_op_answers_when_a_variable_gets_its_first_value() {
     let g = graph();
     let (x, y) = (handle(&g, "x"), handle(&g, "y"));
     let session = Evaluation::new();

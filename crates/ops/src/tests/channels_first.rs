@@ -83,7 +83,7 @@ fn poolings() {
     assert_same(&grad(&x, &dy, false), &last(&grad(&first(&x), &first(&dy), true)));
 }
 
-/// Without training the moments are given; the reserved outputs are nobody's business.
+/// For inference the moments are inputs; the reserved outputs are not compared.
 #[test]
 fn batch_normalisation_without_training() {
     let graph = graph();

@@ -2,7 +2,10 @@
 
 use graph::{Function, Graph, Node, Output, Signatures};
 use math::Pool;
-use op::{Callable, Ctx, Functions, Inputs, Kernel, Member, Outputs, Registry, Resources, Run, Setup, StepEnv, Value};
+use membership::Member;
+use op::{
+    Callable, Ctx, Extensions, Functions, Inputs, Kernel, Outputs, Registry, Resources, Run, Setup, StepEnv, Value,
+};
 use status::{Result, cancelled, internal, not_found};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -29,7 +32,7 @@ impl Started {
         matches!(self.0.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty))
     }
 
-    /// Its outputs, or why there are none; that it waits is an error too.
+    /// Its outputs, or an error; if it still waits, that is an error too.
     pub fn tensors(&self) -> Result<Vec<Tensor>> {
         let outputs = self.0.try_recv().map_err(|_| internal!("it waits"))??;
         outputs.into_iter().map(Value::read).collect()
@@ -69,10 +72,11 @@ impl Evaluation {
         }
     }
 
-    /// The next step, of a session that takes part in synchronous training.
+    /// The next step, with a session that takes part in synchronous training.
     pub fn next_of(&self, member: &Arc<Member>) -> Evaluation {
         let mut next = self.next();
-        Arc::get_mut(&mut next.env).expect("nobody has the new step yet").member = Some(member.clone());
+        Arc::get_mut(&mut next.env).expect("the new step is not shared yet").extensions =
+            Extensions::new().with(member.clone());
         next
     }
 

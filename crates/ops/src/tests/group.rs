@@ -1,4 +1,4 @@
-//! Groups: one `NoOp` for each device and a root, with the names that TensorFlow 2.21 gives them.
+//! Groups: one `NoOp` for each device and a root, with the names that TensorFlow 2.21 uses.
 
 use super::evaluate::graph;
 use crate::control::no_op::{group, group_in};

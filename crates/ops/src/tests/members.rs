@@ -1,11 +1,11 @@
-//! Accumulators and tokens of synchronous training, where sessions are told apart.
+//! Accumulators and tokens of synchronous training, on a task that distinguishes sessions.
 
 use super::evaluate::{Evaluation, FLOAT, Started, constant, floats, graph, int};
 use crate::data_structures::accumulator::*;
 use crate::data_structures::queue::access::*;
 use crate::state::read_variable::read_variable;
 use graph::{AttrList, AttrValue, Graph, Output};
-use op::{Member, SyncPolicy};
+use membership::{Member, SyncPolicy};
 use status::Code;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
@@ -97,36 +97,36 @@ fn other_accumulators_count_whatever_comes() {
 }
 
 #[test]
-fn exact_steps_wait_for_the_lost() {
+fn exact_steps_wait_for_dead_members() {
     let (job, [a, b]) = (Job::new(), members(SyncPolicy::Exact));
     let taken = job.take(2);
     job.give(&a, 0, 1.0);
     b.set_alive(false);
     assert!(taken.waits());
-    // What it has given before it was lost counts.
+    // The gradient it sent before it died counts.
     job.give(&b, 0, 3.0);
     assert_eq!(mean(&taken), 2.0);
 }
 
 #[test]
-fn a_lost_member_lowers_what_is_required() {
+fn a_dead_member_lowers_what_is_required() {
     let (job, [a, b]) = (Job::new(), members(SyncPolicy::Shrink));
     let taken = job.take(2);
     job.give(&a, 0, 1.0);
     job.give(&b, 0, 3.0);
     assert_eq!(mean(&taken), 2.0);
-    // Lost after it gave: its gradient is in the mean, but nobody is left out because of it.
+    // It dies after it sent a gradient, which is in the mean; the gradient of the other one is still required.
     let taken = job.take(2);
     job.give(&b, 1, 3.0);
     b.set_alive(false);
     assert!(taken.waits());
     job.give(&a, 1, 1.0);
     assert_eq!(mean(&taken), 2.0);
-    // Lost before it gives: the others have enough at once.
+    // It is dead before it sends a gradient: the others have enough at once.
     let taken = job.take(2);
     job.give(&a, 2, 5.0);
     assert_eq!(mean(&taken), 5.0);
-    // It comes back, as a session of the same task.
+    // It returns, as a session of the same task.
     let [_, again] = members(SyncPolicy::Shrink);
     job.give(&again, 3, 1.0);
     let taken = job.take(2);
@@ -138,7 +138,7 @@ fn a_lost_member_lowers_what_is_required() {
 }
 
 #[test]
-fn a_lost_backup_lowers_nothing() {
+fn a_dead_backup_lowers_nothing() {
     let (job, [a, b, c]) = (Job::new(), members(SyncPolicy::Shrink));
     [&a, &b, &c].into_iter().for_each(|member| job.give(member, 0, 1.0));
     assert_eq!(mean(&job.take(2)), 1.0);
@@ -187,7 +187,7 @@ fn a_token_goes_to_a_member_that_has_not_been_there() {
 }
 
 #[test]
-fn the_token_of_a_lost_member_goes_to_another() {
+fn the_token_of_a_dead_member_goes_to_another() {
     let (job, [a, b]) = (Job::new(), members(SyncPolicy::Shrink));
     job.put(&[1]);
     assert_eq!(step(&job.token(&b)), 1);

@@ -5,7 +5,6 @@ mod await_value;
 mod channels_first;
 mod evaluate;
 mod group;
-mod journal;
 mod lookup;
 mod members;
 mod no_case;

@@ -1,5 +1,5 @@
-//! The few ops that TensorFlow itself cannot run on processors, or not without ending: what is expected follows from
-//! what they mean. `conformance/cases/uncovered.txt` lists them.
+//! The few ops that TensorFlow itself cannot run on CPUs, or only with a crash. The expected values follow from their
+//! definitions. `conformance/cases/uncovered.txt` lists them.
 
 use super::evaluate::{Evaluation, constant, graph, ints, refusal};
 use tensor::Tensor;
@@ -18,7 +18,7 @@ fn the_gradient_of_tile_sums_the_copies() {
     }
 }
 
-/// The derivative of a pooling's gradient by what comes from above: the numbers that stand where the largest were.
+/// The derivative of a pooling's gradient by the incoming gradient: the values at the positions of the maxima.
 #[test]
 fn the_second_gradient_of_pooling_takes_what_the_windows_took() {
     let g = graph();

@@ -1,4 +1,4 @@
-//! When a save or a restore says how far it is.
+//! When the progress of a save or a restore is logged.
 
 use crate::checkpoint::pace::Pace;
 use std::time::{Duration, Instant};

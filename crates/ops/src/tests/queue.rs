@@ -189,7 +189,7 @@ fn small_numbers_leave_first() {
     let step = session.next();
     let batch = queue_dequeue_many(&queue, &int(&g, 9), &[DType::I64, FLOAT]);
     assert_eq!(step.value(&batch[0]).unwrap().values::<i64>().unwrap(), [1, 1, 1, 1, 1, 2, 2, 2, 2]);
-    // Equals leave as TensorFlow lets them.
+    // Elements of equal priority leave in TensorFlow's order.
     assert_eq!(numbers(&[step.value(&batch[1]).unwrap()]), [1.0, 5.0, 6.0, 3.0, 8.0, 0.0, 2.0, 4.0, 7.0]);
 }
 

@@ -1,4 +1,4 @@
-//! How much work kernels say they are before they run.
+//! The amount of work that kernels report before they run.
 
 use crate::array::{gather, slice};
 use op::{Peek, Value};

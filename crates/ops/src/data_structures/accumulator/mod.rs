@@ -1,9 +1,9 @@
-//! Accumulators: gradients of several replicas are summed until enough have come, and those of past steps are dropped.
+//! Accumulators sum the gradients of several replicas until there are enough, and drop those of past steps.
 
-mod roll;
+mod counters;
 pub(super) mod state;
 
-use self::roll::Counters;
+use self::counters::Counters;
 use self::state::{Accumulator, Gradient};
 use crate::data_structures::named::{Unnamed, find, maker, place_name, signature_mismatch};
 use crate::data_structures::queue::two_strings;
@@ -45,7 +45,7 @@ pub(crate) const OPS: &[Op] = rows! {
      shape: int64; dtype: numbertype", unknown, take_kernel;
 };
 
-/// An accumulator of gradients of this type and shape, for all that ask for this name; it averages them.
+/// An accumulator of gradients of this type and shape, shared by all nodes with this name; it averages the gradients.
 pub fn conditional_accumulator(scope: &Scope, shared_name: &str, dtype: DType, shape: &PartialShape) -> Output {
     let op = scope.op("ConditionalAccumulator").attr("dtype", dtype).attr("shape", shape);
     op.attr("shared_name", shared_name).output()
@@ -85,13 +85,13 @@ pub fn sparse_accumulator_apply_gradient(
     op.input(indices).input(values).input(shape).attr("has_known_shape", has_known_shape).node()
 }
 
-/// The average of the gradients, when `num_required` have come; the accumulator starts anew, a step further.
+/// The average of the gradients, as soon as there are `num_required`. The accumulator is reset and advances one step.
 pub fn accumulator_take_gradient(accumulator: &Output, num_required: &Output, dtype: DType) -> Output {
     let op = op_of(accumulator, "AccumulatorTakeGradient").input(accumulator).input(num_required);
     op.attr("dtype", dtype).output()
 }
 
-/// As `accumulator_take_gradient`; gives row numbers, rows, and the shape of the whole.
+/// As `accumulator_take_gradient`; returns row indices, rows, and the dense shape.
 pub fn sparse_accumulator_take_gradient(
     accumulator: &Output,
     num_required: &Output,
@@ -107,7 +107,7 @@ pub fn accumulator_set_global_step(accumulator: &Output, step: &Output) -> Node 
     op_of(accumulator, "AccumulatorSetGlobalStep").named("SetGlobalStep").input(accumulator).input(step).node()
 }
 
-/// How many gradients have come since the last were taken.
+/// The number of gradients since the last take.
 pub fn accumulator_num_accumulated(accumulator: &Output) -> Output {
     op_of(accumulator, "AccumulatorNumAccumulated").input(accumulator).output()
 }

@@ -1,10 +1,11 @@
-//! What an accumulator holds: the sum so far, how many gradients are in it, and who waits for it.
+//! The state of an accumulator: the sum so far, the number of gradients in it, and the ops that wait for it.
 
-use super::roll::{Counters, Fate, Roll};
+use super::counters::{Counters, Outcome};
 use crate::data_structures::arithmetic::add;
 use crate::data_structures::waiting::{Answer, Line, Waiter};
 use math::function::Number;
-use op::{Ctx, Member, Resource, StepEnv};
+use membership::{Member, Quorum};
+use op::{Ctx, Resource, StepEnv};
 use parking_lot::Mutex;
 use status::{Result, cancelled, invalid};
 use std::cmp::Ordering;
@@ -31,22 +32,22 @@ struct State {
     global_step: i64,
     sum: Option<Sum>,
     takers: Line<usize>,
-    roll: Roll,
+    quorum: Quorum,
 }
 
-/// A gradient on its way in.
+/// A gradient to be added.
 pub(crate) enum Gradient {
     Dense(Tensor),
     Sparse { indices: Tensor, values: Tensor, shape: Option<Tensor> },
 }
 
-/// Gradients summed. Rows of a sparse one are sorted by their numbers, and know how many gradients had them.
+/// A sum of gradients. Rows of a sparse sum are sorted by index; `counts` says how many gradients had each row.
 enum Sum {
     Dense(Tensor),
     Sparse { indices: Vec<i64>, counts: Vec<usize>, values: Tensor },
 }
 
-/// A sum that was taken, and of how many gradients it is.
+/// A sum that was taken, and the number of gradients in it.
 struct Taken {
     sum: Sum,
     count: usize,
@@ -58,14 +59,14 @@ impl Accumulator {
         Accumulator { dtype, shape, mean, sparse, counters: None, state: Mutex::default() }
     }
 
-    /// The same, one of synchronous training if there are counters: counts what becomes of gradients, and tells
-    /// sessions apart if the task does.
+    /// The same accumulator. With counters it belongs to synchronous training: it counts the outcomes of gradients, and
+    /// distinguishes sessions if the task does.
     pub fn counting(mut self, counters: Option<Arc<Counters>>) -> Accumulator {
         self.counters = counters;
         self
     }
 
-    /// Types of what is taken out.
+    /// The types of the outputs of a take.
     pub fn output_types(&self) -> Vec<DType> {
         match self.sparse {
             true => vec![DType::I64, self.dtype, DType::I64],
@@ -73,31 +74,31 @@ impl Accumulator {
         }
     }
 
-    /// How many gradients have come since the last were taken.
+    /// The number of gradients in the current sum.
     pub fn num_accumulated(&self) -> usize {
         self.state.lock().count
     }
 
-    /// Gradients of earlier steps will be dropped.
+    /// Sets the current step; gradients of earlier steps are dropped from now on.
     pub fn set_global_step(&self, step: i64) {
         self.state.lock().global_step = step;
     }
 
-    /// Adds a gradient; one of an earlier step is dropped, so that a slow replica does not undo what the others did,
-    /// and so is a second one of the same session, if sessions are told apart.
+    /// Adds a gradient. A gradient of an earlier step is dropped, so that a slow replica does not undo the work of the
+    /// others. If sessions are distinguished, the second gradient of a session in a step is dropped too.
     pub fn apply(self: &Arc<Self>, ctx: &Ctx<'_>, local_step: i64, gradient: Gradient) -> Result<()> {
-        let member = ctx.env.member.as_ref().filter(|_| self.counters.is_some());
+        let member = self.counters.as_ref().and_then(|_| ctx.env.extensions.get::<Arc<Member>>());
         if let Some(member) = member {
-            self.welcome(member, local_step);
+            self.add_member(member, local_step);
         }
         let settled = {
             let mut state = self.state.lock();
             if local_step < state.global_step {
-                self.count(Fate::Stale);
+                self.count(Outcome::Stale);
                 return Ok(());
             }
-            if member.is_some_and(|member| state.roll.has_given(member)) {
-                self.count(Fate::Dropped);
+            if member.is_some_and(|member| state.quorum.has_gradient_of(member)) {
+                self.count(Outcome::Dropped);
                 return Ok(());
             }
             let before = if state.count > 0 { state.sum.take() } else { None };
@@ -109,18 +110,18 @@ impl Accumulator {
             let sum = joined(ctx, before, gradient);
             state.count = if sum.is_ok() { state.count + 1 } else { 0 };
             state.sum = Some(sum?);
-            member.inspect(|member| state.roll.give(member));
-            self.count(Fate::Accepted);
+            member.inspect(|member| state.quorum.add_gradient(member));
+            self.count(Outcome::Accepted);
             state.serve()
         };
         self.settle(ctx.env, settled);
         Ok(())
     }
 
-    /// Notes that a session takes part; when it is lost, those who wait may have enough without it.
-    fn welcome(self: &Arc<Self>, member: &Arc<Member>, local_step: i64) {
-        member.give(local_step);
-        if !self.state.lock().roll.enter(member) {
+    /// Notes that a session takes part. If it dies, the ops that wait may have enough gradients without its own.
+    fn add_member(self: &Arc<Self>, member: &Arc<Member>, local_step: i64) {
+        member.sent_gradient(local_step);
+        if !self.state.lock().quorum.join(member) {
             return;
         }
         let accumulator = Arc::downgrade(self);
@@ -131,18 +132,18 @@ impl Accumulator {
         });
     }
 
-    /// How many gradients were accepted, stale and dropped, if that is counted.
+    /// The numbers of accepted, stale and dropped gradients, if they are counted.
     pub fn counts(&self) -> Option<[i64; 3]> {
         self.counters.as_ref().map(|counters| counters.counts())
     }
 
-    fn count(&self, fate: Fate) {
+    fn count(&self, outcome: Outcome) {
         if let Some(counters) = &self.counters {
-            counters.count(fate);
+            counters.count(outcome);
         }
     }
 
-    /// Takes the sum when `required` gradients are in it.
+    /// Takes the sum as soon as `required` gradients are in it.
     pub fn take(self: Arc<Self>, env: &Arc<StepEnv>, required: usize, answer: Answer) {
         if env.cancel.is_cancelled() {
             return answer(Err(gave_up()));
@@ -257,15 +258,17 @@ impl Accumulator {
 }
 
 impl State {
-    /// Everybody whose turn it is and for whom enough gradients have come.
+    /// Removes the ops that can be answered: the first in line, for as long as there are enough gradients.
     fn serve(&mut self) -> Vec<(Waiter, Taken)> {
         let mut served = Vec::new();
-        while self.count > 0 && self.takers.first().is_some_and(|required| self.roll.suffices(*required, self.count)) {
+        while self.count > 0
+            && self.takers.first().is_some_and(|required| self.quorum.is_reached(*required, self.count))
+        {
             let Some(sum) = self.sum.take() else { break };
             let Some((_, waiter)) = self.takers.pop() else { break };
             served.push((waiter, Taken { sum, count: self.count }));
             self.count = 0;
-            self.roll.start_anew();
+            self.quorum.reset();
             self.global_step += 1;
         }
         served
@@ -325,7 +328,7 @@ fn joined(ctx: &Ctx<'_>, before: Option<Sum>, gradient: Gradient) -> Result<Sum>
     }
 }
 
-/// From where a row of a merged sum comes: from either side, or both.
+/// The rows that a row of a merged sum is made of: one of the old sum, one of the new gradient, or both.
 type Origin = (Option<usize>, Option<usize>);
 
 /// The sum of two lists of rows, both sorted by row number.
@@ -385,7 +388,7 @@ fn add_rows<T: Element + Number>(origins: &[Origin], sum: &Tensor, values: &Tens
     Ok(out)
 }
 
-/// Divides each of as many equal parts of a tensor as there are counts by its count.
+/// Divides each of several equal parts of a tensor by its count.
 fn divide(tensor: &mut Tensor, counts: &[usize]) -> Result<()> {
     match tensor.dtype() {
         DType::F32 => divide_values::<f32>(tensor, counts, |count| count as f32, |x, n| x / n),

@@ -1,4 +1,4 @@
-//! Barriers: keys wait until all their components have come.
+//! Barriers: keys wait until all their components have arrived.
 
 mod state;
 

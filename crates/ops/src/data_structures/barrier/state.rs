@@ -1,4 +1,4 @@
-//! A barrier: keys whose components come one by one, in any order, and leave when all of them are there.
+//! A barrier: keys whose components arrive one by one, in any order, and which leave when they are complete.
 
 use crate::data_structures::queue::spec::Spec;
 use crate::data_structures::queue::state::{Batch, Queue};
@@ -10,7 +10,7 @@ use status::{Result, cancelled, invalid, out_of_range};
 use std::sync::Arc;
 use tensor::{Bytes, DType, PartialShape, Tensor};
 
-/// A barrier. Complete keys leave in the order in which their first components came.
+/// A barrier. Complete keys leave in the order in which their first components arrived.
 pub(crate) struct Barrier {
     pub name: String,
     pub types: Vec<DType>,
@@ -30,7 +30,7 @@ struct State {
     incomplete: FxHashMap<Bytes, Incomplete>,
 }
 
-/// A key that waits for components, and when its first came.
+/// A key that waits for components, and the position of its first one.
 struct Incomplete {
     number: i64,
     components: Vec<Option<Tensor>>,
@@ -124,7 +124,7 @@ impl Barrier {
         Ok(true)
     }
 
-    /// Adds a component of a key; gives back what leaves if it was the last.
+    /// Adds a component of a key. If it was the last one, returns the element that leaves.
     fn insert_one(
         &self,
         state: &mut State,
@@ -173,7 +173,7 @@ impl Barrier {
         self.ready.dequeue_many(env, wanted, small_batch, answer);
     }
 
-    /// Lets no new keys in. Those that wait may still be completed, unless `cancel_pending` says no.
+    /// Accepts no new keys. Keys that wait may still be completed, unless `cancel_pending` is set.
     pub fn close(&self, env: &Arc<StepEnv>, cancel_pending: bool, answer: Answer) {
         let mut state = self.state.lock();
         if state.closed && (state.cancel_pending || !cancel_pending) {

@@ -1,5 +1,5 @@
-//! A table whose keys lie open in buckets, as checkpoints store them: a bucket without a key holds the empty key, one
-//! whose key was removed the deleted key.
+//! A table with open addressing, stored as TensorFlow stores it in checkpoints: a free bucket holds the empty key, and
+//! a bucket whose key was removed holds the deleted key.
 
 use super::map::rows_of;
 use crate::array::units::Unit;
@@ -92,7 +92,7 @@ macro_rules! for_keys {
 }
 
 impl Dense {
-    /// An empty table with so many buckets; it grows when more than `max_load_factor` of them are full.
+    /// An empty table with this many buckets; it grows when more than `max_load_factor` of them are used.
     pub fn new(
         (empty, deleted): (Tensor, Tensor),
         value_dtype: DType,

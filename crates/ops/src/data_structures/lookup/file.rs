@@ -17,7 +17,7 @@ const LINE_NUMBER: i64 = -1;
 const WHOLE_LINE: i64 = -2;
 
 impl Columns {
-    /// What the attributes of a node say.
+    /// Reads the attributes of a node.
     pub fn of(setup: &Setup<'_>) -> Result<Columns> {
         let delimiter = setup.bytes("delimiter")?;
         let [delimiter] = delimiter[..] else {

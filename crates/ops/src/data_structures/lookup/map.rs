@@ -148,7 +148,8 @@ impl Map {
         self.value_shape().elements()
     }
 
-    /// Makes room for so many more rows; the room doubles, so that adding one by one stays cheap.
+    /// Reserves space for this many more rows. The capacity doubles, so that adding rows one by one takes linear time
+    /// in total.
     fn reserve(&mut self, more: usize) -> Result<()> {
         let (room, needed) = (self.values.shape()[0], self.used + more);
         if needed <= room {
@@ -165,7 +166,7 @@ impl Map {
     }
 }
 
-/// The shape of so many values of a shape.
+/// The shape of this many values of a shape.
 pub(crate) fn rows_of(count: usize, shape: &Shape) -> Shape {
     std::iter::once(count).chain(shape.iter().copied()).collect()
 }

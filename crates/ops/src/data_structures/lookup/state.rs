@@ -20,13 +20,13 @@ impl Resource for Table {
     const TYPE_NAME: &'static str = "N10tensorflow6lookup15LookupInterfaceE";
 }
 
-/// How a table keeps what is in it.
+/// How a table stores its entries.
 pub(crate) enum Body {
-    /// Written once, whole.
+    /// Initialized once, as a whole.
     Static { map: Map, initialized: bool },
-    /// Written at will.
+    /// Changed at any time.
     Mutable(Map),
-    /// Written at will, in open buckets.
+    /// Changed at any time, with open buckets.
     Dense(Box<Dense>),
 }
 
@@ -54,7 +54,7 @@ impl Table {
         matches!(&*self.body.read(), Body::Static { .. })
     }
 
-    /// The shape of the values of so many keys.
+    /// The shape of the values of this many keys.
     fn values_shape(&self, keys: &Tensor) -> Result<Shape> {
         let shape = keys.shape();
         if !shape.ends_with(&self.key_shape) {
@@ -164,7 +164,7 @@ impl Table {
     }
 }
 
-/// Fills a table that is written once. Filling it again is no error if there are as many keys as before.
+/// Initializes a static table. Doing it again is no error if the number of keys is the same.
 fn initialize(map: &mut Map, initialized: &mut bool, keys: &Tensor, values: &Tensor) -> Result<()> {
     if *initialized {
         return match map.len() == keys.elements() {
@@ -185,7 +185,7 @@ fn fill(map: &mut Map, keys: &Tensor, values: &Tensor) -> Result<()> {
     if map.len() == keys.elements() {
         return Ok(());
     }
-    // A key came twice: that is fine as long as it came with the same value.
+    // A repeated key is accepted if its value is the same.
     let found = texts(&map.find(keys, values, Tensor::zeros_of(values.dtype(), values.shape())?)?)?;
     let values = texts(values)?;
     match found.iter().zip(&values).position(|(last, value)| last != value) {

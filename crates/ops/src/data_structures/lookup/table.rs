@@ -47,13 +47,13 @@ pub(crate) const OPS: &[Op] = rows! {
      max_load_factor: float = 0.8; stateful", scalar, dense_kernel;
 };
 
-/// A table that is filled once, for all that ask for this name; a table of its own if the name is empty.
+/// A table that is initialized once and shared by all nodes with this name; a private table if the name is empty.
 pub fn hash_table(scope: &Scope, shared_name: &str, key_dtype: DType, value_dtype: DType) -> Output {
     let op = scope.op("HashTableV2").attr("shared_name", shared_name);
     op.attr("key_dtype", key_dtype).attr("value_dtype", value_dtype).output()
 }
 
-/// As `hash_table`; keys come and go at any time.
+/// As `hash_table`; keys may be added and removed at any time.
 pub fn mutable_hash_table(scope: &Scope, shared_name: &str, key_dtype: DType, value_dtype: DType) -> Output {
     let op = scope.op("MutableHashTableV2").attr("shared_name", shared_name);
     op.attr("key_dtype", key_dtype).attr("value_dtype", value_dtype).output()

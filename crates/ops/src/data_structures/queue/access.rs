@@ -56,14 +56,14 @@ pub fn queue_dequeue(queue: &Output, types: &[DType]) -> Vec<Output> {
     (0..types.len()).map(|i| node.output(i)).collect()
 }
 
-/// Takes `n` elements out of a queue as one batch, when there are as many.
+/// Removes `n` elements from a queue as one batch, as soon as there are that many.
 pub fn queue_dequeue_many(queue: &Output, n: &Output, types: &[DType]) -> Vec<Output> {
     let op = queue.scope().op("QueueDequeueManyV2").input(queue).input(n);
     let node = op.attr("component_types", type_list(types)).node();
     (0..types.len()).map(|i| node.output(i)).collect()
 }
 
-/// As `queue_dequeue_many`; gives what there is when the queue is closed.
+/// As `queue_dequeue_many`; returns fewer elements when the queue is closed.
 pub fn queue_dequeue_up_to(queue: &Output, n: &Output, types: &[DType]) -> Vec<Output> {
     let op = queue.scope().op("QueueDequeueUpToV2").input(queue).input(n);
     let node = op.attr("component_types", type_list(types)).node();
@@ -94,7 +94,7 @@ fn many_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     }
 }
 
-/// What an op wants of a queue.
+/// The request of an op to a queue.
 enum Request {
     Enqueue(Batch),
     Dequeue,
@@ -105,11 +105,11 @@ enum Request {
     Close {
         cancel_pending_enqueues: bool,
     },
-    /// Nothing: it has come with an empty batch.
+    /// No request: the batch is empty.
     Nothing,
 }
 
-/// A kernel that wants something of the queue of its first input, now or when it can be had.
+/// A kernel that sends a request to the queue of its first input.
 fn asking(
     setup: &Setup<'_>,
     request: impl Fn(&Queue, &mut Inputs) -> Result<Request> + Send + Sync + 'static,

@@ -9,7 +9,7 @@ pub(crate) type Element = Vec<Tensor>;
 
 /// Elements in the order in which they will leave.
 pub(crate) enum Items {
-    /// First come, first served.
+    /// First in, first out.
     Fifo(VecDeque<Element>),
     /// Any one.
     Shuffled(Shuffled),
@@ -57,21 +57,21 @@ impl Items {
         }
     }
 
-    /// Takes the first that `takes` says; of those that leave as they came only.
+    /// Takes the first element that satisfies `takes`. Only first-in, first-out queues support it.
     pub fn pop_first(&mut self, takes: impl Fn(&Element) -> bool) -> Option<Element> {
         let Items::Fifo(elements) = self else { return None };
         let place = elements.iter().position(takes)?;
         elements.remove(place)
     }
 
-    /// Forgets all but those that `stays` says; of those that leave as they came only.
+    /// Drops all elements that do not satisfy `stays`. Only first-in, first-out queues support it.
     pub fn retain(&mut self, stays: impl Fn(&Element) -> bool) {
         if let Items::Fifo(elements) = self {
             elements.retain(stays);
         }
     }
 
-    /// All of those that leave as they came.
+    /// All elements of a first-in, first-out queue; none of other queues.
     pub fn iter(&self) -> impl Iterator<Item = &Element> {
         let elements = if let Items::Fifo(elements) = self { Some(elements) } else { None };
         elements.into_iter().flatten()
@@ -100,8 +100,8 @@ impl Shuffled {
     }
 }
 
-/// A binary heap, smallest number first. Elements of equal number leave in the order in which the C++ standard
-/// library's heap lets them: what graphs see must not depend on whose queue it is.
+/// A binary heap, smallest number first. Elements of equal number leave in the same order as from the heap of the C++
+/// standard library, because graphs may depend on TensorFlow's order.
 #[derive(Default)]
 pub(crate) struct Heap(Vec<(i64, Element)>);
 
@@ -129,8 +129,8 @@ impl Heap {
         }
     }
 
-    /// Moves the first element down to a leaf, whatever its number; the smaller child takes its place, of equal ones
-    /// the right.
+    /// Moves the first element down to a leaf, whatever its number. The smaller child takes its place, and the right
+    /// one if they are equal.
     fn sink_to_bottom(&mut self) -> usize {
         let mut place = 0;
         loop {

@@ -96,7 +96,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// A queue of at most `capacity` elements, each of these types and shapes; they leave as they came.
+/// A first-in, first-out queue of at most `capacity` elements with components of these types and shapes.
 pub fn fifo_queue(scope: &Scope, name: &str, capacity: i64, types: &[DType], shapes: &[PartialShape]) -> Output {
     let op = scope.op("FIFOQueueV2").named(name).attr("capacity", capacity);
     op.attr("component_types", type_list(types)).attr("shapes", shape_list(shapes)).output()
@@ -128,7 +128,7 @@ pub fn random_shuffle_queue(
     op.attr("min_after_dequeue", min_after_dequeue).attr("seed", seed).attr("seed2", seed2).output()
 }
 
-/// A queue whose elements have an int64 before the given components; those with small ones leave first.
+/// A queue whose elements have an int64 priority before the given components; those with small priorities leave first.
 pub fn priority_queue(scope: &Scope, name: &str, capacity: i64, types: &[DType], shapes: &[PartialShape]) -> Output {
     let op = scope.op("PriorityQueueV2").named(name).attr("capacity", capacity);
     op.attr("component_types", type_list(types)).attr("shapes", shape_list(shapes)).output()

@@ -21,21 +21,21 @@ pub(crate) struct Spec {
     shapes: Vec<PartialShape>,
 }
 
-/// In which order elements leave.
+/// The order in which elements leave.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
-    /// As they came.
+    /// First in, first out.
     Fifo,
-    /// As they came; those of one batch are filled up to the same size.
+    /// First in, first out; the elements of one batch are padded to the same size.
     Padded,
-    /// Anyhow, while more than `kept` stay.
+    /// In random order, while more than `kept` elements are in the queue.
     Shuffled { kept: usize, seeds: (i64, i64) },
     /// By the number in the first component.
     Sorted,
 }
 
 impl Spec {
-    /// What the attributes of a queue's node say.
+    /// Reads the attributes of a queue's node.
     pub fn of(setup: &Setup<'_>) -> Result<Spec> {
         let capacity = usize::try_from(setup.int("capacity")?).unwrap_or(i32::MAX as usize);
         let order = Order::of(setup, capacity)?;
@@ -53,7 +53,7 @@ impl Spec {
         Ok(Spec { order, name: String::new(), capacity, types, shapes })
     }
 
-    /// A queue without bounds whose elements have a number before these components.
+    /// An unbounded queue whose elements have a priority before these components.
     pub fn sorted(types: &[DType], shapes: &[PartialShape]) -> Spec {
         let types = [&[DType::I64], types].concat();
         let shapes = [&[PartialShape::scalar()], shapes].concat();
@@ -100,7 +100,7 @@ impl Spec {
         }
     }
 
-    /// How many elements stay in an open queue.
+    /// The number of elements that must remain in an open queue.
     pub fn min_after_dequeue(&self) -> usize {
         match self.order {
             Order::Shuffled { kept, .. } => kept,
@@ -108,7 +108,7 @@ impl Spec {
         }
     }
 
-    /// Whether a node of op `op` that wants such a queue may have this one, which was there before it.
+    /// An error if a node of op `op` that declares the queue `wanted` cannot share this queue, which exists already.
     pub fn accepts(&self, op: &str, wanted: &Spec) -> Result<()> {
         let name = &self.name;
         if self.kind() != wanted.kind() {
@@ -130,7 +130,7 @@ impl Spec {
     }
 
     fn accepts_shapes(&self, wanted: &[PartialShape]) -> Result<()> {
-        // A sorted queue always wants to know at least the shape of the number it is sorted by.
+        // A sorted queue always has a shape for the first component, the number it is sorted by.
         let wanted = match (&self.order, wanted) {
             (Order::Sorted, []) => vec![PartialShape::scalar()],
             _ => wanted.to_vec(),
@@ -188,7 +188,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether the rows of these are elements; gives back how many.
+    /// Checks that the rows of these tensors are elements, and returns the number of rows.
     pub fn check_rows(&self, components: &[Tensor]) -> Result<usize> {
         self.check_types(components)?;
         let count = match components.first().map(|first| first.shape().dims()) {
@@ -256,7 +256,7 @@ impl Spec {
         components.iter().map(own).collect()
     }
 
-    /// Whether elements can be joined to batches at all.
+    /// An error if elements cannot be batched because their shapes are not declared.
     pub fn check_batches(&self) -> Result<()> {
         match (self.shapes.is_empty(), &self.order) {
             (false, _) => Ok(()),

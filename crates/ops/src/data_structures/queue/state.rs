@@ -1,16 +1,17 @@
-//! A queue: elements, and the ops that wait to put some in or to take some out.
+//! The state of a queue: its elements, and the ops that wait to add or to remove elements.
 
 use super::items::{Element, Items};
 use super::spec::{Order, Spec};
 use super::tokens;
 use crate::data_structures::waiting::{Answer, Line, Waiter};
-use op::{Member, Resource, StepEnv, SyncPolicy};
+use membership::{Member, SyncPolicy};
+use op::{Resource, StepEnv};
 use parking_lot::Mutex;
 use status::{Error, Result, cancelled, out_of_range};
 use std::sync::{Arc, Weak};
 use tensor::Tensor;
 
-/// A queue. Ops of each side are served in the order in which they came.
+/// A queue. Ops of each side are served in the order in which they arrived.
 pub(crate) struct Queue {
     pub spec: Arc<Spec>,
     state: Mutex<State>,
@@ -25,42 +26,42 @@ struct State {
     items: Items,
     enqueues: Line<Put>,
     dequeues: Line<Take>,
-    /// Sessions that took tokens of synchronous training, if they are told apart.
+    /// Sessions that took tokens of synchronous training, if the task distinguishes sessions.
     members: Vec<Weak<Member>>,
     /// The step of the last token that one of them took.
     last_token: Option<i64>,
 }
 
-/// What an op of the entry side wants. Closing waits there too, behind elements that came before it.
+/// What an op of the entry side does. Closing waits in the same line, behind the elements that came before it.
 enum Put {
     Elements { batch: Batch, next: usize },
     Close,
 }
 
-/// Elements on their way in.
+/// Elements to be added.
 pub(crate) enum Batch {
     One(Element),
     Rows { components: Vec<Tensor>, count: usize },
 }
 
-/// What an op of the exit side wants, and what it got already.
+/// What an op of the exit side asks for, and what it has got already.
 struct Take {
     left: usize,
     single: bool,
     small_batch: bool,
     taken: Vec<Element>,
-    /// Whose token it is to be, in a queue of tokens.
+    /// The session that takes a token, in a queue of tokens.
     member: Option<Arc<Member>>,
 }
 
-/// How far an op came.
+/// The progress of an op.
 enum Progress {
     Stuck,
     Some,
     Complete(Result<()>),
 }
 
-/// An op that need not wait any more.
+/// An op that is done waiting.
 enum Settled {
     Put(Waiter, Result<()>),
     Take(Waiter, Result<Take>),
@@ -73,7 +74,7 @@ enum Side {
 }
 
 impl Queue {
-    /// An open queue with nothing in it.
+    /// An open, empty queue.
     pub fn new(spec: Spec) -> Queue {
         let state = State {
             closed: false,
@@ -86,34 +87,34 @@ impl Queue {
         Queue { spec: Arc::new(spec), state: Mutex::new(state) }
     }
 
-    /// How many elements are in it.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.state.lock().items.len()
     }
 
-    /// Whether it takes no more elements.
+    /// True if it accepts no more elements.
     pub fn is_closed(&self) -> bool {
         self.state.lock().closed
     }
 
-    /// Puts elements in, now or when there is room.
+    /// Adds elements, now or when there is room.
     pub fn enqueue(self: &Arc<Self>, env: &Arc<StepEnv>, batch: Batch, answer: Answer) {
         self.join(env, Side::Entry, answer, |state, waiter| {
             state.enqueues.join(Put::Elements { batch, next: 0 }, waiter)
         });
     }
 
-    /// Takes one element out, now or when there is one.
+    /// Removes one element, now or when there is one.
     pub fn dequeue(self: &Arc<Self>, env: &Arc<StepEnv>, answer: Answer) {
-        let member = env.member.clone().filter(|_| tokens::is_token_queue(&self.spec));
+        let member = env.extensions.get::<Arc<Member>>().filter(|_| tokens::is_token_queue(&self.spec)).cloned();
         if let Some(member) = &member {
-            self.welcome(member);
+            self.add_member(member);
         }
         let take = Take { left: 1, single: true, small_batch: false, taken: Vec::new(), member };
         self.join(env, Side::Exit, answer, |state, waiter| state.dequeues.join(take, waiter));
     }
 
-    /// Takes `count` elements out as one batch; fewer if `small_batch` says so and no more can come.
+    /// Removes `count` elements as one batch. With `small_batch` it takes fewer if no more can come.
     pub fn dequeue_many(self: &Arc<Self>, env: &Arc<StepEnv>, count: usize, small_batch: bool, answer: Answer) {
         if let Err(error) = self.spec.check_batches() {
             return answer(Err(error));
@@ -125,7 +126,7 @@ impl Queue {
         self.join(env, Side::Exit, answer, |state, waiter| state.dequeues.join(take, waiter));
     }
 
-    /// Lets no more elements in: those that wait still get in, or are sent away if `cancel_pending` says so.
+    /// Closes the queue. Elements that wait for room are still added, unless `cancel_pending` cancels them.
     pub fn close(self: &Arc<Self>, env: &Arc<StepEnv>, cancel_pending: bool, answer: Answer) {
         if !cancel_pending {
             return self.join(env, Side::Entry, answer, |state, waiter| state.enqueues.join(Put::Close, waiter));
@@ -165,7 +166,7 @@ impl Queue {
             }),
         };
         if too_late.is_some() {
-            settled.extend(state.flush(&self.spec)); // what it left may be what others wait for
+            settled.extend(state.flush(&self.spec)); // others may wait for what it left
         }
         drop(state);
         self.settle(env, settled);
@@ -174,7 +175,7 @@ impl Queue {
         }
     }
 
-    /// An op's step was cancelled. What it took goes back; a queue that was to be closed still will be.
+    /// Withdraws an op whose step was cancelled. Elements it has taken are put back. A pending close stays in line.
     fn give_up(&self, side: Side, number: u64) {
         let (waiter, settled) = {
             let mut state = self.state.lock();
@@ -187,8 +188,8 @@ impl Queue {
         self.settle(&env, settled);
     }
 
-    /// Notes that a session takes tokens; when it is lost, the one it holds goes to another.
-    fn welcome(self: &Arc<Self>, member: &Arc<Member>) {
+    /// Notes that a session takes tokens. If it dies, the token it holds goes to another session.
+    fn add_member(self: &Arc<Self>, member: &Arc<Member>) {
         {
             let members = &mut self.state.lock().members;
             members.retain(|known| known.strong_count() > 0);
@@ -200,29 +201,29 @@ impl Queue {
         let queue = Arc::downgrade(self);
         member.on_change(move |member| {
             if let Some(queue) = queue.upgrade() {
-                queue.changed(member);
+                queue.member_changed(member);
             }
         });
     }
 
-    /// A session that took tokens was lost, or came back. When all have ended their job is over, and what is left of
-    /// its tokens is not for the next one.
-    fn changed(&self, member: &Member) {
-        let held = if member.policy() == SyncPolicy::Shrink { member.lost_token() } else { None };
+    /// Handles the death or the return of a session that took tokens. When all sessions have ended, their job is over,
+    /// and its remaining tokens must not reach the next job.
+    fn member_changed(&self, member: &Member) {
+        let held = if member.policy() == SyncPolicy::Shrink { member.reclaim_token() } else { None };
         let settled = {
             let mut state = self.state.lock();
-            // Before those that came meanwhile, as if it had stayed.
+            // In front of the tokens that came since, as if it had never been taken.
             state.items.restore(held.map(|step| tokens::token(&self.spec, step)).into_iter().collect());
-            let over = state.members.iter().all(|known| known.upgrade().is_none_or(|known| known.has_ended()));
-            if let Some(last) = state.last_token.filter(|_| over) {
-                tokens::forget_until(&mut state.items, last);
+            let is_over = state.members.iter().all(|known| known.upgrade().is_none_or(|known| known.has_ended()));
+            if let Some(last) = state.last_token.filter(|_| is_over) {
+                tokens::drop_until(&mut state.items, last);
             }
             state.flush(&self.spec)
         };
         self.settle(None, settled);
     }
 
-    /// Answers; batches are joined here, outside the lock.
+    /// Answers ops. Batches are concatenated here, outside the lock.
     fn settle<'a>(&self, here: impl Into<Option<&'a Arc<StepEnv>>>, settled: Vec<Settled>) {
         let env = here.into();
         for op in settled {
@@ -242,7 +243,7 @@ impl Queue {
 }
 
 impl State {
-    /// Moves elements for as long as any can move; gives back the ops that are through.
+    /// Moves elements for as long as any can move, and returns the ops that are done.
     fn flush(&mut self, spec: &Spec) -> Vec<Settled> {
         let mut settled = Vec::new();
         while self.let_in(spec, &mut settled) | self.let_out(spec, &mut settled) {}
@@ -284,9 +285,9 @@ impl State {
         moved
     }
 
-    /// Tokens go to those who have a use for them, which need not be the first in line.
+    /// Hands tokens to the ops whose sessions can use them, which need not be the first in line.
     fn let_tokens_out(&mut self, spec: &Spec, settled: &mut Vec<Settled>) -> bool {
-        tokens::forget_old(&mut self.items);
+        tokens::drop_old(&mut self.items);
         let (items, closed, mut results) = (&mut self.items, self.closed, Vec::new());
         let served = self.dequeues.remove_if(|take| {
             let result = take.token(items, closed, spec);
@@ -366,7 +367,7 @@ impl Batch {
 }
 
 impl Take {
-    /// Takes a token of synchronous training; nothing if it has to wait.
+    /// Takes a token of synchronous training, or returns none if the op has to wait.
     fn token(&mut self, items: &mut Items, closed: bool, spec: &Spec) -> Option<Result<()>> {
         let token = match &self.member {
             Some(member) => tokens::take(items, member),

@@ -1,37 +1,37 @@
-//! The token queue of synchronous training, at a task that tells sessions apart: whose token is whose.
+//! The token queue of synchronous training, on a task that distinguishes sessions.
 
 use super::items::{Element, Items};
 use super::spec::{Order, Spec};
-use op::Member;
+use membership::Member;
 use tensor::{DType, Tensor};
 
-/// The name that SyncReplicasOptimizer gives its queue.
+/// The name of the queue of SyncReplicasOptimizer.
 const NAME: &str = "sync_token_q";
 
-/// Whether a queue holds the tokens of synchronous training: numbers of steps.
+/// True if a queue holds the tokens of synchronous training, which are step numbers.
 pub(crate) fn is_token_queue(spec: &Spec) -> bool {
     spec.name == NAME && spec.order == Order::Fifo && matches!(spec.types[..], [DType::I64 | DType::I32])
 }
 
-/// Forgets tokens of other steps than the last that was put in: who got one would only compute a gradient that comes
-/// too late. Steps of a job grow, but the next job may begin anew.
-pub(crate) fn forget_old(items: &mut Items) {
+/// Drops all tokens but those of the step that was added last: a gradient computed for an older one would be stale.
+/// The steps of a job only grow, but the next job may start from zero.
+pub(crate) fn drop_old(items: &mut Items) {
     let newest = items.iter().filter_map(step_of).last();
     if newest.is_some() {
         items.retain(|element| step_of(element) == newest);
     }
 }
 
-/// Forgets what is left of a job that is over, whose last token was for this step.
-pub(crate) fn forget_until(items: &mut Items, last: i64) {
+/// Drops the tokens of a job that is over and whose last token was for this step.
+pub(crate) fn drop_until(items: &mut Items, last: i64) {
     items.retain(|element| step_of(element).is_some_and(|step| step > last));
 }
 
-/// Takes a token that a member has a use for.
+/// Takes a token that a member can use.
 pub(crate) fn take(items: &mut Items, member: &Member) -> Option<Element> {
-    let token = items.pop_first(|element| step_of(element).is_some_and(|step| member.wants(step)))?;
+    let token = items.pop_first(|element| step_of(element).is_some_and(|step| member.needs_token(step)))?;
     if let Some(step) = step_of(&token) {
-        member.take_token(step);
+        member.got_token(step);
     }
     Some(token)
 }

@@ -7,7 +7,7 @@ use status::{Code, Error, Result, invalid, out_of_range};
 use std::io::Read;
 use tensor::Bytes;
 
-/// What a reader makes of a file.
+/// How a reader splits a file into records.
 pub(crate) enum Format {
     /// The name is the record.
     Identity,
@@ -30,7 +30,7 @@ pub(crate) enum Opened {
 }
 
 impl Format {
-    /// What the op and the attributes of a node say.
+    /// Reads the attributes of a node.
     pub fn of(setup: &Setup<'_>) -> Result<Format> {
         let size = |name: &str| {
             let value = setup.int(name)?;
@@ -43,7 +43,7 @@ impl Format {
                 let (header, record) = (size("header_bytes")?, size("record_bytes")?);
                 let (footer, hop) = (size("footer_bytes")?, size("hop_bytes")?);
                 let encoding = if setup.find("encoding").is_some() { setup.string("encoding")? } else { String::new() };
-                // Names nobody knows count as none, as for TensorFlow.
+                // Unknown names mean no compression, as in TensorFlow.
                 let known = Compression::from_name(&encoding).ok().filter(|&known| known != Compression::Snappy);
                 let compression = known.unwrap_or_default();
                 Ok(Format::Fixed { header, record, footer, hop: if hop == 0 { record } else { hop }, compression })
@@ -61,12 +61,12 @@ impl Format {
         matches!(self, Format::Identity | Format::Whole)
     }
 
-    /// Whether work on a file begins before the file is looked at: then it goes on until that succeeds.
+    /// True if work on a file begins before the file is opened, so that opening is retried until it succeeds.
     pub fn is_begun_unread(&self) -> bool {
         matches!(self, Format::Whole)
     }
 
-    /// Opens the file of this name, at a place that `Opened::place` told.
+    /// Opens the file of this name, at a position that `Opened::place` returned.
     pub fn open(&self, systems: &FileSystems, name: &[u8], place: u64) -> Result<Opened> {
         let file = String::from_utf8_lossy(name);
         Ok(match *self {

@@ -1,4 +1,4 @@
-//! Readers of files whose names come from a queue.
+//! Readers of files whose names are taken from a queue.
 
 mod format;
 pub mod record_input;
@@ -79,7 +79,7 @@ pub fn whole_file_reader(scope: &Scope) -> Output {
     scope.op("WholeFileReaderV2").output()
 }
 
-/// The next record, and what it is called; files are taken from the queue as they are needed.
+/// The next record and its key. File names are taken from the queue as they are needed.
 pub fn reader_read(reader: &Output, queue: &Output) -> (Output, Output) {
     let node = reader.scope().op("ReaderReadV2").input(reader).input(queue).node();
     (node.output(0), node.output(1))

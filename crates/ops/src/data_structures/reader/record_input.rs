@@ -44,7 +44,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     .heavy())
 }
 
-/// Where records come from.
+/// The source of the records.
 struct Files {
     systems: Arc<FileSystems>,
     pattern: String,
@@ -91,7 +91,7 @@ impl Epoch {
         Ok(())
     }
 
-    /// Reads until there is no room, or nothing left.
+    /// Reads until the buffer is full or all files are read.
     fn mix(&mut self, files: &Files) -> Result<()> {
         while self.mixed.len() < files.room {
             let record = match &mut self.reader {

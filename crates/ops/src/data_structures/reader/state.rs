@@ -1,4 +1,4 @@
-//! A reader: takes names of files from a queue and gives their records, one op at a time.
+//! A reader: takes names of files from a queue and returns their records, one op at a time.
 
 use super::format::{Format, Opened};
 use crate::data_structures::queue::state::Queue;
@@ -10,7 +10,7 @@ use status::{Result, cancelled, invalid, unimplemented_op};
 use std::sync::Arc;
 use tensor::{Bytes, Tensor};
 
-/// A reader. Records come from one file after the other; while one op waits for the next file, others wait in line.
+/// A reader of records, one file after the other. While one op waits for the next file, other ops wait in line.
 pub(crate) struct Reader {
     name: String,
     format: Arc<Format>,
@@ -29,14 +29,14 @@ struct State {
     counts: Counts,
     work: Bytes,
     opened: Option<Opened>,
-    /// Where it could not read on. It tries again from there: a fault that passes costs no record, one that stays is told
-    /// again and again.
+    /// The position of the last failed read. The next read starts there: a temporary fault loses no record, and a
+    /// permanent one is reported by every read.
     stuck: Option<u64>,
-    /// Whether the file is one that may have to be waited for.
+    /// True if work on the file began before it could be opened, so that opening is retried.
     far: bool,
 }
 
-/// What a reader tells about its past.
+/// The numbers that a reader reports.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     started: i64,
@@ -44,7 +44,7 @@ struct Counts {
     records: i64,
 }
 
-/// What an op wants: one record, or a vector of some.
+/// The request of an op: one record, or a vector of records.
 pub(crate) struct Request {
     pub queue: Arc<Queue>,
     pub up_to: Option<usize>,
@@ -53,7 +53,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// One record, or up to so many.
+    /// A request for one record, or for up to this many.
     pub fn new(queue: Arc<Queue>, up_to: Option<usize>) -> Request {
         Request { queue, up_to, keys: Vec::new(), values: Vec::new() }
     }
@@ -88,7 +88,7 @@ impl Reader {
         self.state.lock().counts.finished
     }
 
-    /// Begins anew; the file it was in is left.
+    /// Starts from the beginning; the current file is closed.
     pub fn reset(&self) {
         self.state.lock().reset();
     }
@@ -149,7 +149,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The queue has answered. Opening a file takes time and may lead to the next, so it goes on elsewhere.
+    /// Handles the answer of the queue. It continues on another thread, because opening a file takes time and may lead
+    /// to the next file.
     fn arrived(self: &Arc<Self>, item: Result<Vec<Tensor>>, request: Request, waiter: Waiter) {
         let (reader, env) = (self.clone(), waiter.env().clone());
         let here = env.clone();
@@ -183,7 +184,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Answers one op and lets the next in line go on.
+    /// Answers one op and starts the next one in line.
     fn settle(self: &Arc<Self>, here: &Arc<StepEnv>, waiter: Waiter, result: Result<Vec<Tensor>>) {
         let next = {
             let mut state = self.state.lock();
@@ -203,7 +204,7 @@ impl Reader {
         (env.spawn)(Box::new(move || reader.advance(&there, request, waiter)));
     }
 
-    /// What it has done so far, as bytes.
+    /// The state of the reader as bytes, in TensorFlow's format.
     pub fn serialize(&self) -> Result<Vec<u8>> {
         if !self.format.is_whole() {
             return Err(unimplemented_op!("Reader SerializeState"));
@@ -225,7 +226,7 @@ impl Reader {
         Ok(bytes)
     }
 
-    /// Goes back to what `serialize` told.
+    /// Restores the state from the bytes of `serialize`.
     pub fn restore(&self, bytes: &[u8]) -> Result<()> {
         if !self.format.is_whole() {
             return Err(unimplemented_op!("Reader RestoreState"));
@@ -273,7 +274,7 @@ impl State {
                 Err(error) => {
                     self.opened = None;
                     self.stuck = Some(place);
-                    // Records before the fault are given; who asks again hears of it.
+                    // Records before the fault are returned; the next read reports the fault.
                     return if request.keys.is_empty() { Err(error) } else { Ok(true) };
                 }
             };

@@ -19,7 +19,7 @@ pub fn read_file(name: &Output) -> Output {
     name.scope().op("ReadFile").input(name).output()
 }
 
-/// Writes a file anew.
+/// Writes a file, or replaces it.
 pub fn write_file(name: &Output, contents: &Output) -> Node {
     name.scope().op("WriteFile").input(name).input(contents).node()
 }

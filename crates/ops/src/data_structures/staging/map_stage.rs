@@ -1,4 +1,4 @@
-//! Staging areas that give elements back by key; the tensors of an element may come and go one by one.
+//! Staging areas that return elements by key; the tensors of an element may be added and removed one by one.
 
 use super::{Limits, Shelf, asking, bytes_of};
 use op::shapes::{none, scalar, unknown};
@@ -46,7 +46,7 @@ pub(crate) const OPS: &[Op] = rows! {
      container: string = \"\"; shared_name: string = \"\"; stateful", none, clear_kernel;
 };
 
-/// Elements by key. An element moves from `incomplete` to `complete` when all its tensors are there, and stays until
+/// Elements by key. An element moves from `incomplete` to `complete` when it has all its tensors, and is removed when
 /// all of them are taken.
 struct Map<const ORDERED: bool> {
     limits: Limits,
@@ -152,7 +152,7 @@ fn slot(element: &mut Element, key: i64, index: i32) -> Result<&mut Option<Tenso
     slot.ok_or_else(|| invalid!("Index '{index}' for key '{key}' was out of bounds '{size}'."))
 }
 
-/// The tensors of an element at these places; they stay there if `keep` says so.
+/// The tensors of an element at these positions; with `keep` they are not removed.
 fn taken(element: &mut Element, key: i64, indices: &[i32], keep: bool) -> Result<Vec<Tensor>> {
     let mut tensors = Vec::with_capacity(indices.len());
     for &index in indices {

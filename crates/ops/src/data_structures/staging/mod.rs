@@ -1,4 +1,4 @@
-//! Staging areas: whoever wants something that is not there yet waits, and is served whenever something changes.
+//! Staging areas: a request that cannot be served waits, and is retried whenever the area changes.
 
 pub mod map_stage;
 pub mod stage;
@@ -11,15 +11,15 @@ use status::{Result, cancelled, exhausted};
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// What lies in an area, without waiting: plain data.
+/// The contents of an area, as plain data that never waits.
 pub(crate) trait Shelf: Send + Sync + 'static {
-    /// What an op wants.
+    /// The request of an op.
     type Request: Send + 'static;
     /// Serves a request; `None` if it must wait.
     fn serve(&mut self, request: &mut Self::Request) -> Option<Result<Vec<Tensor>>>;
 }
 
-/// A shelf and those who wait at it.
+/// A shelf and the ops that wait for it.
 pub(crate) struct Area<S: Shelf>(Mutex<(S, Line<S::Request>)>);
 
 impl<S: Shelf> Area<S> {
@@ -50,7 +50,7 @@ impl<S: Shelf> Area<S> {
 
 type Served = Vec<(Waiter, Result<Vec<Tensor>>)>;
 
-/// Serves whom it can, for as long as serving one may help another.
+/// Serves all requests that can be served; serving one may enable others.
 fn serve<S: Shelf>(shelf: &mut S, line: &mut Line<S::Request>) -> Served {
     let mut served = Vec::new();
     loop {
@@ -78,7 +78,7 @@ fn gave_up() -> status::Error {
     cancelled!("Staging operation was cancelled")
 }
 
-/// A kernel that wants something of the area its attributes name; `make` makes it if it is not there.
+/// A kernel that sends a request to the area in its attributes; `make` creates the area if it does not exist.
 pub(crate) fn asking<S: Shelf>(
     setup: &Setup<'_>,
     make: impl Fn() -> S + Send + Sync + 'static,
@@ -105,13 +105,13 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// What the attributes say.
+    /// Reads the attributes of a node.
     pub fn of(setup: &Setup<'_>) -> Result<Limits> {
         let limit = |name: &str| setup.int(name).map(|limit| usize::try_from(limit).unwrap_or(0));
         Ok(Limits { capacity: limit("capacity")?, bytes: limit("memory_limit")? })
     }
 
-    /// Whether an element of so many bytes must wait; an error if it never fits.
+    /// True if an element of this many bytes must wait; an error if it can never fit.
     pub fn is_full(&self, elements: usize, held: usize, bytes: usize) -> Result<bool> {
         if self.bytes > 0 && bytes > self.bytes {
             return Err(exhausted!(

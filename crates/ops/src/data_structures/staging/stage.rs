@@ -1,4 +1,4 @@
-//! Staging areas that give elements back in the order in which they came.
+//! Staging areas that return elements in the order in which they were added.
 
 use super::{Limits, Shelf, asking, bytes_of};
 use op::shapes::{none, scalar, unknown};
@@ -20,7 +20,7 @@ pub(crate) const OPS: &[Op] = rows! {
      shared_name: string = \"\"; stateful", none, clear_kernel;
 };
 
-/// Elements in the order in which they came.
+/// Elements in the order in which they were added.
 struct Buffer {
     limits: Limits,
     held: usize,
@@ -29,7 +29,7 @@ struct Buffer {
 
 enum Request {
     Put(Vec<Tensor>),
-    /// The first element, which must have so many tensors.
+    /// The first element, which must have this many tensors.
     Get(usize),
     Peek {
         index: i32,

@@ -308,7 +308,7 @@ pub(crate) fn split_kernel(_: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-/// A tensor cut into parts of so many rows each.
+/// Splits a tensor into parts with these numbers of rows.
 fn parts_of(value: &Tensor, lengths: &[i64]) -> Result<Vec<Tensor>> {
     let Some((&rows, rest)) = value.shape().split_first() else {
         return Err(invalid!("Expected value to be at least a vector, but received shape: {}", value.shape()));

@@ -1,4 +1,4 @@
-//! Arrays of tensors that loops write and read, with gradients that collect what was read.
+//! Arrays of tensors that loops write and read, with gradients that sum what was read.
 
 mod kernels;
 mod slots;
@@ -267,7 +267,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// A new array of `size` tensors: its handle and its flow, which orders what is done with it.
+/// A new array of `size` tensors: its handle, and its flow, a value that orders the ops on the array.
 pub fn tensor_array(scope: &Scope, size: &Output, dtype: DType, element_shape: &PartialShape) -> (Output, Output) {
     let op = scope.op("TensorArrayV3").input(size).attr("dtype", dtype).attr("element_shape", element_shape);
     let node = op.attr("identical_element_shapes", true).node();
@@ -294,7 +294,7 @@ pub fn tensor_array_scatter(handle: &Output, indices: &Output, value: &Output, f
     handle.scope().op("TensorArrayScatterV3").input(handle).input(indices).input(value).input(flow).output()
 }
 
-/// How many places there are.
+/// The number of elements.
 pub fn tensor_array_size(handle: &Output, flow: &Output) -> Output {
     handle.scope().op("TensorArraySizeV3").input(handle).input(flow).output()
 }

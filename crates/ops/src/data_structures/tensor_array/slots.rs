@@ -1,4 +1,4 @@
-//! An array of tensors that lives for one step: each place is written once, or sums what is written to it.
+//! An array of tensors that lives for one step. Each element is written once, or sums all writes.
 
 use crate::data_structures::arithmetic::add;
 use op::{Ctx, Resource};
@@ -23,7 +23,7 @@ struct State {
     dynamic_size: bool,
     gradients_disallowed: bool,
     element_shape: PartialShape,
-    /// The size after the last split; what a gradient array's concat takes.
+    /// The size after the last split, which the concat of a gradient array uses.
     marked_size: Option<usize>,
     size: usize,
     slots: FxHashMap<usize, Slot>,
@@ -44,7 +44,7 @@ impl Resource for TensorArray {
 }
 
 impl TensorArray {
-    /// An array of `size` places that nobody wrote yet.
+    /// An array of `size` elements, none of which is written.
     pub fn new(
         name: String,
         dtype: DType,
@@ -70,7 +70,7 @@ impl TensorArray {
         }
     }
 
-    /// The array for gradients of this one; `prepend` goes before the shapes of its elements.
+    /// The gradient array of this one; `prepend` is put before the shapes of its elements.
     pub fn gradients(&self, name: String, prepend: &Shape, with_shape: bool) -> Result<TensorArray> {
         let mut state = self.open()?;
         state.dynamic_size = false;
@@ -113,7 +113,7 @@ impl TensorArray {
         }
     }
 
-    /// How many places there are.
+    /// The number of elements.
     pub fn size(&self) -> Result<usize> {
         Ok(self.open()?.size)
     }
@@ -138,7 +138,7 @@ impl TensorArray {
         self.state.lock().dynamic_size
     }
 
-    /// Adds to what is known of the shape of all elements.
+    /// Merges a shape into the known shape of all elements.
     pub fn merge_element_shape(&self, shape: &PartialShape) -> Result<()> {
         let mut state = self.state.lock();
         state.element_shape = crate::data_structures::tensor_list::merged(&state.element_shape, shape)?;

@@ -81,7 +81,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// An empty list for elements of this type; `element_shape` says what is known of their shape, -1 where nothing is.
+/// An empty list for elements of this type. `element_shape` is their shape, with -1 for unknown dimensions.
 pub fn empty_tensor_list(element_shape: &Output, max_num_elements: &Output, dtype: DType) -> Output {
     let op = element_shape.scope().op("EmptyTensorList").input(element_shape).input(max_num_elements);
     op.attr("element_dtype", dtype).output()
@@ -191,7 +191,7 @@ fn popped(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::scalar(), PartialShape::unknown()])
 }
 
-/// What a tensor says of a shape: dimensions, or the number -1 for nothing at all.
+/// The shape in a tensor of dimensions; a scalar -1 means an unknown rank.
 pub(crate) fn partial_shape(tensor: &Tensor) -> Result<PartialShape> {
     let dims = integers(tensor)?;
     match (tensor.shape().rank(), &dims[..]) {
@@ -205,7 +205,7 @@ pub(crate) fn partial_shape(tensor: &Tensor) -> Result<PartialShape> {
     }
 }
 
-/// What a tensor and the list together say of the shape of an element.
+/// The shape of an element as far as a tensor and the list determine it.
 pub(crate) fn element_shape(list: &TensorList, tensor: &Tensor) -> Result<PartialShape> {
     merged(&partial_shape(tensor)?, &list.element_shape)
 }

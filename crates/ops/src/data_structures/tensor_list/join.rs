@@ -267,7 +267,7 @@ impl Concat {
         Ok(concat)
     }
 
-    /// Adds what the set elements tell.
+    /// Merges the shapes of the elements that are set.
     fn learn(&mut self, list: &TensorList) -> Result<()> {
         let mut seen: Option<i64> = None;
         let mut same = true;

@@ -1,4 +1,4 @@
-//! A list of tensors that is a value itself: changing it makes another list, in place where nobody else has the old one.
+//! A list of tensors that is itself a value: changing it returns another list, in place if this is the only owner.
 
 pub mod item;
 pub mod join;
@@ -89,7 +89,7 @@ impl TensorList {
         }
     }
 
-    /// What the list and, beside it, its set elements tell of the shape of an element.
+    /// The shape of an element as far as `shape` and the elements that are set determine it.
     pub fn shape_of_all(&self, mut shape: PartialShape) -> Result<PartialShape> {
         for tensor in self.tensors.iter().flatten() {
             shape = merged(&shape, &tensor.shape().into())?;
@@ -97,7 +97,7 @@ impl TensorList {
         Ok(shape)
     }
 
-    /// A list as it travelled.
+    /// Decodes a list from its serialized form.
     pub fn decode(data: &VariantData) -> Result<TensorList> {
         let broken = || invalid!("The metadata of a TensorList cannot be read");
         let mut rest = &data.metadata[..];
@@ -120,7 +120,7 @@ impl TensorList {
     }
 }
 
-/// What both shapes tell; TensorFlow's words if they disagree.
+/// The merged shape, or TensorFlow's error if the shapes are incompatible.
 pub(crate) fn merged(a: &PartialShape, b: &PartialShape) -> Result<PartialShape> {
     a.merge(b).map_err(|_| match (a.rank(), b.rank()) {
         (Some(x), Some(y)) if x != y => invalid!("PartialTensorShape: Incompatible ranks during merge: {x} vs. {y}"),

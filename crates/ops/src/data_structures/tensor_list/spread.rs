@@ -67,7 +67,7 @@ pub fn tensor_list_from_tensor(tensor: &Output, element_shape: &Output) -> Outpu
     tensor.scope().op("TensorListFromTensor").input(tensor).input(element_shape).output()
 }
 
-/// Parts of a tensor of so many rows each, as a list.
+/// Splits a tensor into parts with these numbers of rows, as a list.
 pub fn tensor_list_split(tensor: &Output, element_shape: &Output, lengths: &Output) -> Output {
     tensor.scope().op("TensorListSplit").input(tensor).input(element_shape).input(lengths).output()
 }

@@ -3,18 +3,18 @@
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// A callback that runs at most once. It can be shared; the first owner to call it runs it.
+/// A callback that runs at most once. Clones share it; the first one to run it wins.
 #[derive(Clone)]
-pub struct OneCall(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
+pub struct OnceCallback(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
 
-impl OneCall {
+impl OnceCallback {
     /// A callback that has not run.
-    pub fn new(call: impl FnOnce() + Send + 'static) -> OneCall {
-        OneCall(Arc::new(Mutex::new(Some(Box::new(call)))))
+    pub fn new(call: impl FnOnce() + Send + 'static) -> OnceCallback {
+        OnceCallback(Arc::new(Mutex::new(Some(Box::new(call)))))
     }
 
     /// Runs the callback, unless it ran or was withdrawn.
-    pub fn make(&self) {
+    pub fn run(&self) {
         let call = self.0.lock().take();
         if let Some(call) = call {
             call();
