@@ -1,7 +1,7 @@
 //! What a client may ask of a session and of a step.
 
 use crate::ClusterSpec;
-use op::Extensions;
+use op::{DeviceTypes, Extensions};
 use std::time::Duration;
 
 /// What a client may ask of a session.
@@ -42,6 +42,15 @@ impl SessionConfig {
     /// How many CPU devices it asks for; one if it says nothing.
     pub fn cpu_devices(&self) -> usize {
         self.device_count.iter().find(|(kind, _)| kind == "CPU").map_or(1, |(_, count)| *count)
+    }
+
+    /// What kernels of a process with this configuration find: `extensions`, with as many devices of each registered type
+    /// as `device_count` asks for.
+    pub fn with_device_counts(&self, extensions: Extensions) -> Extensions {
+        match extensions.get_shared::<DeviceTypes>() {
+            Some(types) => extensions.with(types.with_counts(&self.device_count)),
+            None => extensions,
+        }
     }
 
     /// This configuration laid over a server's own: what either of them asks for is asked for, and where only one thing

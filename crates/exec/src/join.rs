@@ -20,7 +20,9 @@ pub(crate) fn join(graph: &mut FlatGraph, kernels: &Kernels) {
         if readers[source as usize] != 1 || waited_for[source as usize] || first.def.device != second.def.device {
             continue;
         }
-        if let Some(def) = kernels.registry().joined(&first.def, &second.def) {
+        if let Some(def) = kernels.registry().joined(&first.def, &second.def)
+            && ![first, second].iter().any(|node| kernels.is_of_device_type(&node.def))
+        {
             let node = FlatNode { def: Arc::new(def), ..both(first, second) };
             graph.nodes[id as usize] = node;
             keep[source as usize] = false;

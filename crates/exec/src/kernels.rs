@@ -1,6 +1,7 @@
 //! Kernels of a session: those with state exist once for each node, whatever graphs the node is in.
 
-use op::{Kernel, Registry, Setup};
+use graph::NodeDef;
+use op::{DeviceTypes, Kernel, Registry, Setup};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::Result;
@@ -9,13 +10,29 @@ use std::sync::Arc;
 /// Makes kernels, and keeps those with state for as long as the session lives.
 pub struct Kernels {
     registry: Arc<Registry>,
+    device_types: DeviceTypes,
     kept: Mutex<FxHashMap<(String, String), Arc<Kernel>>>,
 }
 
 impl Kernels {
     /// Kernels of these ops.
     pub fn new(registry: Arc<Registry>) -> Kernels {
-        Kernels { registry, kept: Mutex::default() }
+        Kernels { registry, device_types: DeviceTypes::default(), kept: Mutex::default() }
+    }
+
+    /// The same ops, on devices of these types too.
+    pub fn with_device_types(self, device_types: DeviceTypes) -> Kernels {
+        Kernels { device_types, ..self }
+    }
+
+    /// True if the kernel of a node is that of its device's type. What is known about the CPU's kernel does not hold
+    /// for it, so the node is neither folded nor joined.
+    pub(crate) fn is_of_device_type(&self, def: &NodeDef) -> bool {
+        self.device_types.has_kernel(&def.device, &def.op)
+    }
+
+    fn build(&self, setup: &Setup<'_>) -> Result<Kernel> {
+        self.device_types.build_kernel(setup).unwrap_or_else(|| self.registry.kernel(setup))
     }
 
     /// The ops.
@@ -27,13 +44,13 @@ impl Kernels {
     pub fn kernel(&self, setup: &Setup<'_>, path: &str, stateful: bool) -> Result<Arc<Kernel>> {
         let def = setup.def();
         if !stateful || def.op.starts_with('_') {
-            return Ok(Arc::new(self.registry.kernel(setup)?));
+            return Ok(Arc::new(self.build(setup)?));
         }
         let key = (format!("{path}{}", def.name), def.op.clone());
         if let Some(kernel) = self.kept.lock().get(&key) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(self.registry.kernel(setup)?);
+        let kernel = Arc::new(self.build(setup)?);
         Ok(self.kept.lock().entry(key).or_insert(kernel).clone())
     }
 }

@@ -108,6 +108,7 @@ impl<'a> Simplify<'a> {
             && !self.waited_for[id as usize]
             && !node.output_types.is_empty()
             && !is_flow(&node.def.op)
+            && !self.kernels.is_of_device_type(&node.def)
     }
 
     /// A node seen before that gives the same.

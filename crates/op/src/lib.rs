@@ -7,6 +7,7 @@
 
 mod cancel;
 mod ctx;
+mod device_type;
 mod extensions;
 mod facts;
 mod function;
@@ -26,6 +27,7 @@ mod variable;
 
 pub use cancel::{Cancel, CancelToken};
 pub use ctx::{Ctx, StepEnv};
+pub use device_type::{CPU, DeviceType, DeviceTypes};
 pub use extensions::Extensions;
 pub use facts::{Facts, PLAIN};
 pub use function::{Callable, Functions};

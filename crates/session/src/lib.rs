@@ -26,7 +26,7 @@ pub use fetches::{FetchAs, Fetches};
 pub use grpc::{ServerDef, run_metadata_message};
 pub use local_cluster::LocalCluster;
 pub use membership::SyncPolicy;
-pub use op::{COUNTERS, Extensions};
+pub use op::{COUNTERS, DeviceType, DeviceTypes, Extensions};
 pub use ops::data_structures::census::GradientCounts;
 pub use partial::PartialRun;
 pub use server::{Server, ServerOptions};

@@ -41,7 +41,7 @@ impl Link {
             peers: Arc::new(NoPeers),
             differentiate: Some(differentiate()),
             sync_policy: Default::default(),
-            extensions: config.extensions.clone(),
+            extensions: config.with_device_counts(config.extensions.clone()),
         })))
     }
 

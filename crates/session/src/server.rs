@@ -123,7 +123,7 @@ impl Server {
             peers: Arc::new(GrpcPeers::new(runtime.handle().clone()).with_patience(options.patience)),
             differentiate: Some(crate::differentiate()),
             sync_policy: options.sync_policy,
-            extensions: options.extensions,
+            extensions: options.default_session_config.with_device_counts(options.extensions),
         });
         if let Some(folder) = &options.journal {
             restore_variables(&worker, folder)?;
@@ -164,8 +164,8 @@ impl Server {
 
 /// Makes the variables of a task durable, with one journal for each device, and restores those in the journals.
 fn restore_variables(worker: &Worker, folder: &Path) -> Result<()> {
-    for (device, resources) in worker.resources().enumerate() {
-        let folder = folder.join(format!("cpu-{device}"));
+    for (device, resources) in worker.device_labels().zip(worker.resources()) {
+        let folder = folder.join(device);
         let variables = DurableVariables::open(&folder)?;
         let (count, bytes) = variables.unclaimed();
         tracing::info!("journal {}: {count} variables, {bytes} bytes", folder.display());

@@ -49,7 +49,7 @@ impl MasterSession {
         let (attributes, targets) = discover::devices(worker, &config).await?;
         let devices = attributes
             .iter()
-            .map(|device| Ok(Device { spec: DeviceSpec::parse(&device.name)?, incarnation: device.incarnation }))
+            .map(|device| Ok(Device::new(DeviceSpec::parse(&device.name)?, device.incarnation, &worker.device_types)))
             .collect::<Result<Vec<_>>>()?;
         let (graph, placement) = aside(&*worker.peers, || {
             let graph = lowered(FlatGraph::new(&def, worker.registry.as_ref())?, worker, &own)?;

@@ -19,7 +19,7 @@ use counters::Counters;
 use exec::Threads;
 use math::Pool;
 use membership::SyncPolicy;
-use op::{Extensions, Registry, Resources};
+use op::{CPU, DeviceTypes, Extensions, Registry, Resources};
 use parking_lot::{Mutex, RwLock};
 use recv::Steps;
 use rustc_hash::FxHashMap;
@@ -30,6 +30,9 @@ use tensor::{Bytes, Tensor};
 use transfers::Transfers;
 
 pub use counters::TaskCounts;
+
+/// The memory that TensorFlow reports for a CPU.
+const CPU_MEMORY_LIMIT: i64 = 256 << 20;
 
 /// What a worker is made of.
 pub struct WorkerOptions {
@@ -61,6 +64,8 @@ pub struct Worker {
     pub(crate) name: String,
     pub(crate) cluster: RwLock<ClusterSpec>,
     pub(crate) devices: Vec<LocalDevice>,
+    /// The registered types of devices beside the CPU.
+    pub(crate) device_types: Arc<DeviceTypes>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) threads: Arc<Threads>,
     pub(crate) pool: Arc<Pool>,
@@ -79,6 +84,11 @@ pub struct Worker {
 #[derive(Clone)]
 pub(crate) struct LocalDevice {
     pub name: String,
+    /// `CPU`, or the name of a registered type.
+    pub kind: String,
+    /// Its number among the devices of its type.
+    pub id: usize,
+    pub memory_limit: i64,
     pub incarnation: u64,
     pub resources: Arc<Resources>,
 }
@@ -88,14 +98,23 @@ impl Worker {
     pub fn new(options: WorkerOptions) -> Arc<Worker> {
         let name = options.task.to_string();
         let counters = Counters::default();
-        let device = |id| LocalDevice {
-            name: format!("{name}/device:CPU:{id}"),
+        let device_types = options.extensions.get_shared::<DeviceTypes>().unwrap_or_default();
+        let device = |(kind, id, memory_limit): (&str, usize, i64)| LocalDevice {
+            name: format!("{name}/device:{kind}:{id}"),
+            kind: kind.to_string(),
+            id,
+            memory_limit,
             incarnation: ids::nonzero(),
             resources: fresh_resources(&options.task, options.extensions.clone(), &counters),
         };
+        // The first device is a CPU: feeds arrive there.
+        let cpus = (0..options.devices.max(1)).map(|id| (CPU, id, CPU_MEMORY_LIMIT));
+        let others = device_types.iter().flat_map(|own| (0..own.devices()).map(|id| (own.name(), id, own.memory())));
+        let devices = cpus.chain(others).map(device).collect();
         Arc::new(Worker {
-            devices: (0..options.devices.max(1)).map(device).collect(),
+            devices,
             name,
+            device_types,
             task: options.task,
             cluster: RwLock::new(options.cluster),
             registry: options.registry,
@@ -111,6 +130,11 @@ impl Worker {
             counters,
             links: Mutex::default(),
         })
+    }
+
+    /// The name of each device within the task, in lower case: `cpu-0`.
+    pub fn device_labels(&self) -> impl Iterator<Item = String> {
+        self.devices.iter().map(|device| format!("{}-{}", device.kind.to_lowercase(), device.id))
     }
 
     /// What it has done so far.
@@ -149,8 +173,8 @@ impl Worker {
             .iter()
             .map(|device| DeviceAttributes {
                 name: device.name.clone(),
-                kind: "CPU".to_string(),
-                memory_limit: 256 << 20,
+                kind: device.kind.clone(),
+                memory_limit: device.memory_limit,
                 incarnation: device.incarnation,
             })
             .collect()

@@ -6,7 +6,7 @@ use crate::{ClusterSpec, Task};
 use exec::{Devices, Kernels, Library, Program, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
 use membership::{Member, SyncPolicy};
-use op::{Extensions, Resources};
+use op::{DeviceTypes, Extensions, Resources};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, aborted, invalid};
@@ -40,8 +40,8 @@ impl WorkerSession {
     pub fn new(worker: &Arc<Worker>, request: &CreateWorkerSession) -> Arc<WorkerSession> {
         let mut devices = worker.devices.clone();
         if let Some((_, own)) = &request.cluster {
-            for (id, device) in devices.iter_mut().enumerate() {
-                device.name = format!("{own}/device:CPU:{id}");
+            for device in &mut devices {
+                device.name = format!("{own}/device:{}:{}", device.kind, device.id);
             }
         }
         if request.isolate_state {
@@ -57,7 +57,9 @@ impl WorkerSession {
             master_task: request.master_task.clone(),
             master_incarnation: request.master_incarnation,
             cluster: request.cluster.clone(),
-            kernels: Arc::new(Kernels::new(worker.registry.clone())),
+            kernels: Arc::new(
+                Kernels::new(worker.registry.clone()).with_device_types(DeviceTypes::clone(&worker.device_types)),
+            ),
             devices: Arc::new(SessionDevices { devices }),
             differentiate: worker.differentiate.clone(),
             graphs: Mutex::default(),

@@ -1,13 +1,13 @@
 //! Placement errors: TensorFlow's message, followed by advice.
 
 use super::Device;
-use graph::{DeviceSpec, NodeDef};
+use graph::{AttrValue, DeviceSpec, NodeDef};
 use status::{Error, invalid};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// No device matches. `wanted` is the request of the node's whole colocation group.
-pub(super) fn no_device(node: &NodeDef, wanted: &DeviceSpec, devices: &[Device]) -> Error {
+/// No device matches. `wanted` is the request of the node's whole colocation group, `ops` are the ops in it.
+pub(super) fn no_device(node: &NodeDef, ops: &BTreeSet<&str>, wanted: &DeviceSpec, devices: &[Device]) -> Error {
     let name = &node.name;
     let mut known: Vec<String> = devices.iter().map(|device| device.spec.to_string()).collect();
     known.sort();
@@ -15,6 +15,9 @@ pub(super) fn no_device(node: &NodeDef, wanted: &DeviceSpec, devices: &[Device])
     let cure = cure(wanted, devices);
     let asked = &node.device;
     if DeviceSpec::parse(asked).is_ok_and(|own| own == *wanted) {
+        if devices.iter().any(|device| device.spec.matches(wanted)) {
+            return no_kernel(node, ops, wanted, devices);
+        }
         return invalid!(
             "Cannot assign a device for operation {name}: {{{{node {name}}}}} was explicitly assigned to {asked} but \
              available devices are [ {known} ]. Make sure the device specification refers to a valid device.{cure}"
@@ -28,6 +31,46 @@ pub(super) fn no_device(node: &NodeDef, wanted: &DeviceSpec, devices: &[Device])
     )
     .at_node(name)
 }
+
+/// The device exists, but its type has no kernel of this op, or of an op of its colocation group.
+fn no_kernel(node: &NodeDef, ops: &BTreeSet<&str>, wanted: &DeviceSpec, devices: &[Device]) -> Error {
+    let (name, op, asked) = (&node.name, &node.op, &node.device);
+    let kind = wanted.kind.as_deref().unwrap_or("any");
+    let attrs: Vec<String> = node.attrs.iter().filter_map(type_attr).collect();
+    let kernels: String = types_with(op, devices).iter().map(|kind| format!("  device='{kind}'\n")).collect();
+    let group = match ops.len() {
+        0 | 1 => String::new(),
+        _ => {
+            let line = |op: &&str| format!("\n{op}: {}", types_with(op, devices).join(" "));
+            let lines: String = ops.iter().map(line).collect();
+            format!("\nColocation group had the following types and supported devices:{lines}")
+        }
+    };
+    invalid!(
+        "Cannot assign a device for operation {name}: Could not satisfy explicit device specification '{asked}' \
+         because no supported kernel for {kind} devices is available.{OTHER_DEVICE}{group}\nOp: {op}\n\
+         Node attrs: {}\nRegistered kernels:\n{kernels}",
+        attrs.join(", ")
+    )
+    .at_node(name)
+}
+
+/// The types of the session's devices that support an op.
+fn types_with<'a>(op: &str, devices: &'a [Device]) -> Vec<&'a str> {
+    let with = devices.iter().filter(|device| device.supports(op));
+    let types: BTreeSet<&str> = with.filter_map(|device| device.spec.kind.as_deref()).collect();
+    types.into_iter().collect()
+}
+
+/// A type attribute as TensorFlow writes it; a kernel may depend on it.
+fn type_attr((name, value): (&String, &AttrValue)) -> Option<String> {
+    match value {
+        AttrValue::Type(dtype) => Some(format!("{name}={}", dtype.proto_name())),
+        _ => None,
+    }
+}
+
+const OTHER_DEVICE: &str = " With allow_soft_placement it runs on another device of its task.";
 
 /// Advice for a device that does not exist.
 fn cure(wanted: &DeviceSpec, devices: &[Device]) -> String {
@@ -50,7 +93,7 @@ fn cure(wanted: &DeviceSpec, devices: &[Device]) -> String {
         Some("GPU") => " The requested device appears to be a GPU, but CUDA is not enabled. With allow_soft_placement \
                         it runs on the CPU."
             .to_string(),
-        _ => " With allow_soft_placement it runs on another device of its task.".to_string(),
+        _ => OTHER_DEVICE.to_string(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Colocation groups: sets of nodes that share a device, with their combined request.
 
+use super::types::{ALL, Types};
 use super::{Device, errors, is_handle};
 use graph::{AttrValue, DeviceSpec, FlatGraph, FlatNode, NodeId};
 use rustc_hash::FxHashMap;
@@ -13,22 +14,24 @@ pub(super) struct Groups {
     soft: bool,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Request {
     /// The combined request of all members.
     requested: DeviceSpec,
     /// The request of the op that creates a variable or another resource; it cannot be overridden.
     resource: DeviceSpec,
+    /// The device types that support all members.
+    types: u64,
     pinned: Option<u32>,
 }
 
 impl Groups {
-    pub fn new(graph: &FlatGraph, devices: &[Device], old: &[u32], soft: bool) -> Result<Groups> {
+    pub fn new(graph: &FlatGraph, devices: &[Device], types: &Types, old: &[u32], soft: bool) -> Result<Groups> {
         let mut requests = Vec::with_capacity(graph.nodes.len());
         for (id, node) in graph.nodes.iter().enumerate() {
             requests.push(match old.get(id) {
-                Some(&device) => Request { requested: devices[device as usize].spec.clone(), ..Request::default() },
-                None => request_of(node)?,
+                Some(&device) => Request { requested: devices[device as usize].spec.clone(), ..Request::any(ALL) },
+                None => request_of(node, types.supporting(&node.def.op))?,
             });
         }
         let mut groups = Groups { parents: (0..graph.nodes.len() as NodeId).collect(), requests, soft };
@@ -49,6 +52,11 @@ impl Groups {
     /// The request of the group with this root.
     pub fn requested(&self, root: NodeId) -> &DeviceSpec {
         &self.requests[root as usize].requested
+    }
+
+    /// The device types that support all members of the group with this root.
+    pub fn types(&self, root: NodeId) -> u64 {
+        self.requests[root as usize].types
     }
 
     pub fn pin(&mut self, root: NodeId, device: u32) {
@@ -129,15 +137,23 @@ impl Groups {
         let resource = merged(&one.resource, &other.resource, false)?;
         let requested = merged(&one.requested, &other.requested, self.soft)?;
         let requested = resource.clone().or(&requested);
+        let types = one.types & other.types;
         self.parents[a.max(b) as usize] = a.min(b);
-        self.requests[a.min(b) as usize] = Request { requested, resource, pinned: None };
+        self.requests[a.min(b) as usize] = Request { requested, resource, types, pinned: None };
         Ok(())
     }
 }
 
-fn request_of(node: &FlatNode) -> Result<Request> {
+impl Request {
+    /// Any device of these types.
+    fn any(types: u64) -> Request {
+        Request { requested: DeviceSpec::default(), resource: DeviceSpec::default(), types, pinned: None }
+    }
+}
+
+fn request_of(node: &FlatNode, types: u64) -> Result<Request> {
     if node.def.device.is_empty() {
-        return Ok(Request::default());
+        return Ok(Request::any(types));
     }
     let requested = DeviceSpec::read(&node.def.device).map_err(|cure| {
         let (device, name) = (&node.def.device, &node.def.name);
@@ -145,7 +161,7 @@ fn request_of(node: &FlatNode) -> Result<Request> {
     })?;
     let makes_handle = node.inputs.is_empty() && node.output_types.len() == 1 && is_handle(node.output_types[0]);
     let resource = if makes_handle { requested.clone() } else { DeviceSpec::default() };
-    Ok(Request { requested, resource, pinned: None })
+    Ok(Request { requested, resource, types, pinned: None })
 }
 
 /// Combines two requests. With soft placement a device type or id on which they disagree is dropped.

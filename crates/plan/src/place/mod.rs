@@ -2,13 +2,17 @@
 
 mod errors;
 mod groups;
+mod types;
 
 use graph::{DeviceSpec, FlatGraph, FlatNode, NodeId};
 use groups::Groups;
+use op::{DeviceType, DeviceTypes};
 use rustc_hash::FxHashMap;
-use status::Result;
+use status::{Error, Result};
 use std::rc::Rc;
+use std::sync::Arc;
 use tensor::DType;
+use types::Types;
 
 /// A device of the session.
 #[derive(Clone, Debug)]
@@ -17,6 +21,24 @@ pub struct Device {
     pub spec: DeviceSpec,
     /// A random number that changes when the task restarts.
     pub incarnation: u64,
+    /// Its registered type. CPUs and types that only other tasks know have none: they are taken to support every op.
+    device_type: Option<Arc<DeviceType>>,
+    /// Devices with a lower rank are preferred.
+    rank: (bool, i64),
+}
+
+impl Device {
+    /// A device, whose type may be one of `types`.
+    pub fn new(spec: DeviceSpec, incarnation: u64, types: &DeviceTypes) -> Device {
+        let kind = spec.kind.as_deref().unwrap_or_default();
+        let preferred = spec.job.as_deref().and_then(|job| types.preferred_by(job));
+        let rank = (preferred.is_some_and(|name| name != kind), -i64::from(types.priority_of(kind)));
+        Device { device_type: types.find(kind).cloned(), rank, spec, incarnation }
+    }
+
+    fn supports(&self, op: &str) -> bool {
+        self.device_type.as_ref().is_none_or(|own| own.supports(op))
+    }
 }
 
 /// The index of each node's device in the list of devices.
@@ -25,9 +47,10 @@ pub type Placement = Vec<u32>;
 /// Places every node. `devices` begins with those of the master's own task. Nodes that are placed in `old` keep their
 /// device.
 pub fn place(graph: &FlatGraph, devices: &[Device], old: &[u32], soft: bool) -> Result<Placement> {
-    let groups = Groups::new(graph, devices, old, soft)?;
+    let types = Types::new(devices);
+    let groups = Groups::new(graph, devices, &types, old, soft)?;
     let placed = (0..graph.nodes.len()).map(|id| old.get(id).copied()).collect();
-    let mut placing = Placing { graph, devices, soft, groups, placed, memo: FxHashMap::default() };
+    let mut placing = Placing { graph, devices, types, soft, groups, placed, memo: FxHashMap::default() };
     placing.pin_old(old);
     let new = old.len()..graph.nodes.len();
     // Nodes without inputs are placed after their consumers, to be able to follow them.
@@ -57,11 +80,12 @@ fn is_handle(dtype: DType) -> bool {
 struct Placing<'a> {
     graph: &'a FlatGraph,
     devices: &'a [Device],
+    types: Types,
     soft: bool,
     groups: Groups,
     placed: Vec<Option<u32>>,
-    /// Matching devices by request, best first.
-    memo: FxHashMap<DeviceSpec, Rc<[u32]>>,
+    /// Matching devices by supported types and request, best first.
+    memo: FxHashMap<u64, FxHashMap<DeviceSpec, Rc<[u32]>>>,
 }
 
 impl Placing<'_> {
@@ -90,32 +114,36 @@ impl Placing<'_> {
 
     /// The devices a group may use; at least one.
     fn fitting(&mut self, id: NodeId, root: NodeId) -> Result<Rc<[u32]>> {
-        let wanted = self.groups.requested(root);
-        if let Some(known) = self.memo.get(wanted) {
+        let (wanted, types) = (self.groups.requested(root), self.groups.types(root));
+        if let Some(known) = self.memo.get(&types).and_then(|memo| memo.get(wanted)) {
             return Ok(known.clone());
         }
-        let mut found = self.matching(wanted);
+        let mut found = self.matching(wanted, types);
         if found.is_empty() && self.soft {
-            found = self.matching(&DeviceSpec { kind: None, id: None, ..wanted.clone() });
+            found = self.matching(&DeviceSpec { kind: None, id: None, ..wanted.clone() }, types);
         }
         if found.is_empty() {
-            return Err(errors::no_device(&self.graph.node(id).def, wanted, self.devices));
+            return Err(self.no_device(id, root));
         }
         let found: Rc<[u32]> = found.into();
-        self.memo.insert(wanted.clone(), found.clone());
+        self.memo.entry(types).or_default().insert(wanted.clone(), found.clone());
         Ok(found)
     }
 
-    /// Devices that match a request, best first: CPUs, which run every op, then those of the master's own task, then
-    /// by name.
-    fn matching(&self, wanted: &DeviceSpec) -> Vec<u32> {
+    fn no_device(&mut self, id: NodeId, root: NodeId) -> Error {
+        let members = (0..self.graph.nodes.len() as NodeId).filter(|&other| self.groups.root(other) == root);
+        let ops = members.map(|member| &*self.graph.node(member).def.op).collect();
+        errors::no_device(&self.graph.node(id).def, &ops, self.groups.requested(root), self.devices)
+    }
+
+    /// Devices of a group's supported types that match a request, best first: by the priority of their type, then
+    /// those of the master's own task, then by name.
+    fn matching(&self, wanted: &DeviceSpec, types: u64) -> Vec<u32> {
         let own = self.devices.first().map(|device| device.spec.task_name());
-        let rank = |device: &Device| {
-            let is_cpu = device.spec.kind.as_deref() == Some("CPU");
-            (!is_cpu, Some(device.spec.task_name()) != own, device.spec.to_string())
-        };
-        let fits = |(place, device): (usize, &Device)| device.spec.matches(wanted).then_some(place as u32);
-        let mut found: Vec<u32> = self.devices.iter().enumerate().filter_map(fits).collect();
+        let rank = |device: &Device| (device.rank, Some(device.spec.task_name()) != own, device.spec.to_string());
+        let fits = |device: &Device| device.spec.matches(wanted) && self.types.allows(types, device);
+        let numbered = self.devices.iter().enumerate();
+        let mut found: Vec<u32> = numbered.filter(|(_, device)| fits(device)).map(|(place, _)| place as u32).collect();
         found.sort_by_cached_key(|&place| rank(&self.devices[place as usize]));
         found
     }

@@ -59,7 +59,7 @@ fn a_fetch_from_a_gpu_leaves_from_the_memory_of_its_task() {
     let graph = graph("a Const @/job:worker/task:1/device:GPU:0");
     let mut devices = devices(&["worker:0", "worker:1"]);
     let gpu = DeviceSpec::parse("/job:worker/replica:0/task:1/device:GPU:0").unwrap();
-    devices.push(crate::Device { spec: gpu, incarnation: 9 });
+    devices.push(crate::Device::new(gpu, 9, &Default::default()));
     let signature = Signature { fetches: vec!["a".to_string()], ..Signature::default() };
     let parts = partition(prune(&graph, &signature, &[2], &devices).unwrap(), &devices, &graph, "0_").unwrap();
     let sends: Vec<&str> = parts[0].graph.nodes.iter().map(|node| &*node.device).collect();

@@ -1,7 +1,9 @@
 //! Placement; devices and sentences are those of a TensorFlow 2.21 master with two ps tasks and a worker.
 
 use super::text::{devices, graph};
-use crate::place;
+use crate::{Device, place};
+use graph::DeviceSpec;
+use op::{DeviceType, DeviceTypes};
 
 const CLUSTER: &[&str] = &["worker:0", "ps:0", "ps:1"];
 const KNOWN: &str = "/job:ps/replica:0/task:0/device:CPU:0, /job:ps/replica:0/task:1/device:CPU:0, \
@@ -191,4 +193,52 @@ fn many_nodes_are_placed_one_by_one() {
     let text: String = (0..20_000).map(|i| format!("c{i} Const\nn{i} Neg c{i} @/job:ps/task:{}\n", i % 2)).collect();
     let placement = place(&graph(&text), &devices(CLUSTER), &[], false).unwrap();
     assert!(placement.chunks(4).all(|four| four == [1, 1, 2, 2]));
+}
+
+/// One CPU and one device of type FAKE on ps and worker; FAKE has kernels for Neg and VariableV2 only.
+fn with_fake(priority: i32) -> Vec<Device> {
+    let fake = DeviceType::new("FAKE").priority(priority).cpu_kernels(&["Neg", "VariableV2", "Assign"]);
+    let types = DeviceTypes::new([fake]).unwrap().prefer("ps", "CPU");
+    let names = ["worker CPU", "worker FAKE", "ps CPU", "ps FAKE"].map(|name| name.split_once(' ').unwrap());
+    let specs = names.map(|(job, kind)| format!("/job:{job}/replica:0/task:0/device:{kind}:0"));
+    specs.iter().map(|spec| Device::new(DeviceSpec::parse(spec).unwrap(), 1, &types)).collect()
+}
+
+/// Where the nodes of a graph are placed: worker CPU, worker FAKE, ps CPU or ps FAKE.
+fn check_fake(text: &str, priority: i32, soft: bool, expected: [u32; 3]) {
+    assert_eq!(place(&graph(text), &with_fake(priority), &[], soft).unwrap(), expected, "{text}");
+}
+
+#[test]
+fn the_supported_type_of_highest_priority_comes_first() {
+    // The constant has no kernel on FAKE.
+    check_fake("x Const\nn Neg x\nm Mul n n", 210, false, [0, 1, 0]);
+    check_fake("x Const\nn Neg x\nm Mul n n", 10, false, [0, 0, 0]);
+}
+
+#[test]
+fn a_job_prefers_its_type_but_obeys_requests() {
+    check_fake("v VariableV2 @/job:ps\nw VariableV2 @/job:ps/device:FAKE:0\nn Neg v", 210, false, [2, 3, 1]);
+    check_fake("v VariableV2 @/job:worker\nw VariableV2 @/job:worker\nn Neg v", 10, false, [0, 0, 0]);
+}
+
+#[test]
+fn a_group_uses_types_that_support_all_its_members() {
+    check_fake("x Const\nn Neg x\nm Mul x x _class=loc:@n", 210, false, [0, 0, 0]);
+    let text = "x Const @/job:worker/device:CPU:0\nn Neg x @/device:FAKE:0\nm Mul x x _class=loc:@n";
+    let error = place(&graph(text), &with_fake(210), &[], false).unwrap_err();
+    let expected = "because no supported kernel for FAKE devices is available. With allow_soft_placement it runs on \
+                    another device of its task.\nColocation group had the following types and supported devices:\n\
+                    Mul: CPU\nNeg: CPU FAKE\n";
+    assert!(error.message.contains(expected), "{error}");
+    check_fake(text, 210, true, [0, 0, 0]);
+}
+
+#[test]
+fn types_of_other_tasks_are_used_only_on_request() {
+    let specs = ["worker/replica:0/task:0/device:CPU:0", "worker/replica:0/task:1/device:GPU:0"];
+    let device = |spec| Device::new(DeviceSpec::parse(spec).unwrap(), 1, &DeviceTypes::default());
+    let devices = specs.map(|spec| device(&format!("/job:{spec}")));
+    let placed = place(&graph("x Const\nn Neg x\nm Neg x @/device:GPU:0"), &devices, &[], false).unwrap();
+    assert_eq!(placed, [0, 0, 1]);
 }

@@ -5,6 +5,7 @@ use graph::{
     AttrKind, AttrList, AttrValue, DeviceSpec, FlatGraph, Function, FunctionDef, GraphDef, NodeDef, Signature,
     Signatures,
 };
+use op::DeviceTypes;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -161,7 +162,7 @@ fn attr(signature: Option<&Signature>, key: &str, text: &str) -> AttrValue {
 pub fn devices(names: &[&str]) -> Vec<Device> {
     let spec = |(job, task): (&str, &str)| format!("/job:{job}/replica:0/task:{task}/device:CPU:0");
     let specs = names.iter().map(|name| DeviceSpec::parse(&spec(name.split_once(':').unwrap())).unwrap());
-    specs.enumerate().map(|(i, spec)| Device { spec, incarnation: i as u64 + 1 }).collect()
+    specs.enumerate().map(|(i, spec)| Device::new(spec, i as u64 + 1, &DeviceTypes::default())).collect()
 }
 
 /// The nodes of a part, in order: `name Op inputs`.

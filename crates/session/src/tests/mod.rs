@@ -1,5 +1,6 @@
 //! Sessions in this process: steps, pieces, callables, errors, and a model that learns.
 
+mod device_types;
 mod learning;
 mod server;
 mod target;
