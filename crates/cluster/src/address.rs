@@ -1,11 +1,11 @@
-//! What the address of a task looks like; whether anybody is there, others find out.
+//! The form of a task's address. Whether a task listens there is not checked.
 
 use std::net::Ipv6Addr;
 
-/// Host and port of `host:port`, if it is one: a name or number, or an IPv6 address in brackets as in `[::1]:2222`.
+/// Splits `host:port`. The host is a name, an IPv4 address, or an IPv6 address in brackets, as in `[::1]:2222`.
 pub fn host_and_port(address: &str) -> Option<(&str, u16)> {
     let (host, port) = address.rsplit_once(':')?;
-    let is_number = port.bytes().all(|byte| byte.is_ascii_digit()); // `parse` alone would take `+1`
+    let is_number = port.bytes().all(|byte| byte.is_ascii_digit()); // `parse` alone would accept `+1`
     if !is_number || !is_host(host) {
         return None;
     }

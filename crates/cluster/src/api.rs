@@ -3,9 +3,8 @@
 use crate::{ClusterSpec, Task};
 use exec::NodeStats;
 use graph::GraphDef;
-use status::{Error, Result, internal, unimplemented_op};
+use status::{Error, Result, unimplemented_op};
 use std::pin::Pin;
-use std::sync::Arc;
 use tensor::{Bytes, DType, Shape, Tensor};
 
 /// An answer that is still to come. Dropping it cancels the call.
@@ -188,28 +187,6 @@ pub trait WorkerClient: Send + Sync {
     fn logging(&self, _: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
         Box::pin(async { Ok(Vec::new()) })
     }
-}
-
-/// The other tasks.
-pub trait Peers: Send + Sync {
-    /// A way to reach a task at an address.
-    fn connect(&self, task: &Task, address: &str) -> Result<Arc<dyn WorkerClient>>;
-    /// Runs a future to its end in the background, on behalf of whoever owns the peers.
-    fn spawn(&self, work: Pin<Box<dyn std::future::Future<Output = ()> + Send>>);
-    /// The moment a deadline passes.
-    fn sleep(&self, time: std::time::Duration) -> Pin<Box<dyn std::future::Future<Output = ()> + Send>>;
-    /// Runs work that may take long. A thread that moves messages finds another one for them meanwhile: peers must not
-    /// take this task for dead because somebody sent it a large graph.
-    fn aside(&self, work: &mut dyn FnMut()) {
-        work();
-    }
-}
-
-/// Runs work that may take long, and gives its result.
-pub(crate) fn aside<R>(peers: &dyn Peers, work: impl FnOnce() -> Result<R>) -> Result<R> {
-    let (mut work, mut result) = (Some(work), None);
-    peers.aside(&mut || result = work.take().map(|work| work()));
-    result.unwrap_or_else(|| Err(internal!("work that was put aside was not done")))
 }
 
 /// An error of another task, with the task named once.

@@ -1,51 +1,51 @@
-//! What a client may ask of a session and of a step.
+//! The options of a session and of a step.
 
 use crate::ClusterSpec;
 use op::{DeviceTypes, Extensions};
 use std::time::Duration;
 
-/// What a client may ask of a session.
+/// The configuration of a session: what is read of TensorFlow's `ConfigProto`, and a few options of sessions in Rust.
 #[derive(Clone, Debug, Default)]
 pub struct SessionConfig {
     /// Only tasks that match one of these take part; all if empty.
     pub device_filters: Vec<String>,
-    /// A device that does not exist or cannot run an op is replaced by one that can.
+    /// Place an op on another device if its own does not exist or cannot run it.
     pub soft_placement: bool,
-    /// Log where every node went.
+    /// Log the devices of the session and the placement of every node.
     pub log_placement: bool,
-    /// Resources of this session are its own.
+    /// Do not share variables and other resources with other sessions.
     pub isolate_state: bool,
-    /// Limit of every step that sets none.
+    /// The timeout of every step that sets none.
     pub step_timeout: Option<Duration>,
-    /// How long a new session in Rust waits for a server that is not up yet; as long as `step_timeout` if this says
-    /// nothing, and a minute if neither does.
+    /// How long a new session in Rust waits for a server that is not up yet. The default is `step_timeout`, or a minute
+    /// without one.
     pub connect_timeout: Option<Duration>,
-    /// After this long without a sign of life a session in Rust takes its server for dead; 5 s if nothing is said.
+    /// A session in Rust fails its steps after this long without a sign of life from the server; the default is 5 s.
     pub peer_timeout: Option<Duration>,
-    /// Threads that run heavy ops; zero means the server's choice.
+    /// How many threads run heavy ops; zero for the server's choice.
     pub inter_op_threads: usize,
-    /// Threads over which one op splits its loops; zero means the server's choice.
+    /// How many threads one op may use; zero for the server's choice.
     pub intra_op_threads: usize,
-    /// How many devices of each kind a local session has.
+    /// How many devices of each type a local session has.
     pub device_count: Vec<(String, usize)>,
-    /// What the client called to reach its master.
+    /// The target through which the client reached its master.
     pub target: String,
     /// The cluster, if the client brings its own.
     pub cluster: Option<ClusterSpec>,
-    /// Run the ops of the graph as they stand: no folding, no merging.
+    /// Run the graph as it is, without any optimization.
     pub no_rewriting: bool,
     /// Values for the kernels in this process, such as file systems. Servers have their own.
     pub extensions: Extensions,
 }
 
 impl SessionConfig {
-    /// How many CPU devices it asks for; one if it says nothing.
+    /// How many CPU devices a session has; one if the configuration does not say.
     pub fn cpu_devices(&self) -> usize {
         self.device_count.iter().find(|(kind, _)| kind == "CPU").map_or(1, |(_, count)| *count)
     }
 
-    /// What kernels of a process with this configuration find: `extensions`, with as many devices of each registered type
-    /// as `device_count` asks for.
+    /// The values for kernels of a process with this configuration: `extensions`, with as many devices of each registered
+    /// type as `device_count` asks for.
     pub fn with_device_counts(&self, extensions: Extensions) -> Extensions {
         match extensions.get_shared::<DeviceTypes>() {
             Some(types) => extensions.with(types.with_counts(&self.device_count)),
@@ -53,36 +53,36 @@ impl SessionConfig {
         }
     }
 
-    /// This configuration laid over a server's own: what either of them asks for is asked for, and where only one thing
-    /// can be, what this one says counts.
-    pub fn laid_over(mut self, under: &SessionConfig) -> SessionConfig {
+    /// Completes this configuration with a server's default: switches that either of them sets are on, lists are joined, and
+    /// single values are taken from the default where this configuration has none.
+    pub fn or_default(mut self, default: &SessionConfig) -> SessionConfig {
         let or = |own: usize, other: usize| if own == 0 { other } else { own };
-        self.device_filters.splice(0..0, under.device_filters.iter().cloned());
-        for (kind, count) in &under.device_count {
+        self.device_filters.splice(0..0, default.device_filters.iter().cloned());
+        for (kind, count) in &default.device_count {
             if self.device_count.iter().all(|(own, _)| own != kind) {
                 self.device_count.push((kind.clone(), *count));
             }
         }
         SessionConfig {
-            soft_placement: self.soft_placement || under.soft_placement,
-            log_placement: self.log_placement || under.log_placement,
-            isolate_state: self.isolate_state || under.isolate_state,
-            no_rewriting: self.no_rewriting || under.no_rewriting,
-            step_timeout: self.step_timeout.or(under.step_timeout),
-            inter_op_threads: or(self.inter_op_threads, under.inter_op_threads),
-            intra_op_threads: or(self.intra_op_threads, under.intra_op_threads),
-            cluster: self.cluster.or_else(|| under.cluster.clone()),
+            soft_placement: self.soft_placement || default.soft_placement,
+            log_placement: self.log_placement || default.log_placement,
+            isolate_state: self.isolate_state || default.isolate_state,
+            no_rewriting: self.no_rewriting || default.no_rewriting,
+            step_timeout: self.step_timeout.or(default.step_timeout),
+            inter_op_threads: or(self.inter_op_threads, default.inter_op_threads),
+            intra_op_threads: or(self.intra_op_threads, default.intra_op_threads),
+            cluster: self.cluster.or_else(|| default.cluster.clone()),
             ..self
         }
     }
 }
 
-/// What a client may ask of a step.
+/// The options of a step.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// After this long the step is cancelled.
+    /// The step is cancelled after this time.
     pub timeout: Option<Duration>,
-    /// Note when every node ran.
+    /// Record when every node ran.
     pub trace: bool,
     /// Return the graphs that were run.
     pub partition_graphs: bool,

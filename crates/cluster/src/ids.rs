@@ -1,13 +1,13 @@
-//! Random numbers that name things: steps, sessions, incarnations.
+//! Random identifiers of steps, sessions and device incarnations.
 
 use rand::Rng;
 
-/// A step's number: 57 random bits, so that no two steps of a cluster meet.
+/// A step's number: 57 random bits, so that two steps of a cluster practically never have the same.
 pub(crate) fn step_id() -> u64 {
     rand::rng().random::<u64>() & ((1 << 57) - 1)
 }
 
-/// A number that is never zero.
+/// A random number that is never zero.
 pub(crate) fn nonzero() -> u64 {
     loop {
         let number = rand::rng().random::<u64>();

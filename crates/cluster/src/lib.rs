@@ -1,24 +1,37 @@
-//! I am master and worker: sessions, steps, tasks. Others I reach through a trait; I never saw a socket.
+//! The master and the worker of a task: sessions, steps, and what tasks say to each other.
+//!
+//! A [`Worker`] runs registered graphs; a [`Master`] turns the steps of clients into runs of graphs on the workers of a
+//! cluster. Both are reached through a trait, [`WorkerClient`] and [`MasterClient`], which `grpc` implements too. How
+//! other tasks are reached ([`Transport`]) and what runs background work ([`Runtime`]) is given to a worker when it is
+//! made ([`WorkerOptions`]): this crate opens no socket.
 #![forbid(unsafe_code)]
 
 mod address;
 mod api;
 mod config;
 mod ids;
+mod local_runtime;
 mod master;
+mod master_client;
+mod runtime;
 mod spec;
+mod transport;
 mod worker;
 
 pub use address::host_and_port;
 pub use api::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RecvTensor, RegisterGraph,
-    RunGraph, RunGraphAnswer, StepStats, Stream, TransferStats, WorkerClient,
+    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, StepStats, Stream, TransferStats, WorkerClient,
 };
 pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};
+pub use local_runtime::LocalRuntime;
 pub use master::{CallableOptions, Master, RunMetadata, RunStep, RunStepAnswer};
+pub use master_client::MasterClient;
+pub use runtime::{Runtime, Work};
 pub use spec::{Addresses, ClusterSpec, Task};
-pub use worker::{NoPeers, TaskCounts, Worker, WorkerOptions};
+pub use transport::{NoTransport, Transport};
+pub use worker::{TaskCounts, Worker, WorkerOptions};
 
 #[cfg(test)]
 mod tests;

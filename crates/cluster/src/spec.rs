@@ -1,4 +1,4 @@
-//! Which tasks a cluster has, and where they listen.
+//! The tasks of a cluster and their addresses.
 
 use crate::host_and_port;
 use graph::DeviceSpec;
@@ -6,38 +6,45 @@ use status::{Error, Result, invalid};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Jobs, their tasks, and the address of each; task numbers need not be dense, and a job may have no tasks.
+/// The jobs of a cluster, with the address of each of their tasks. Task numbers may have gaps, and a job may be empty.
+///
+/// ```
+/// # use flowgrid_cluster::ClusterSpec;
+/// let cluster = ClusterSpec::parse("ps=10.0.0.1:2222;worker=10.0.0.2:2222,10.0.0.3:2222")?;
+/// assert_eq!(cluster.num_tasks("worker")?, 2);
+/// # Ok::<(), status::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterSpec {
     jobs: BTreeMap<String, BTreeMap<u32, String>>,
 }
 
-/// The addresses of a job, in the shape in which TensorFlow's `as_dict` gives them.
+/// The addresses of a job, in the form of TensorFlow's `as_dict`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addresses<'a> {
-    /// Of tasks 0, 1, 2 and so on; at least one.
+    /// The addresses of tasks 0, 1, 2 and so on; at least one.
     List(Vec<&'a str>),
-    /// By number, as some are left out or there is none.
+    /// The addresses by task number: some numbers are missing, or the job is empty.
     Map(BTreeMap<u32, &'a str>),
 }
 
 /// A task of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Task {
-    /// Its job.
+    /// The job.
     pub job: String,
-    /// Its number there.
+    /// The number of the task in its job.
     pub index: u32,
 }
 
 impl ClusterSpec {
-    /// No jobs yet.
+    /// A cluster without jobs.
     pub fn new() -> ClusterSpec {
         ClusterSpec::default()
     }
 
-    /// Reads `ps=host:port,host:port;worker=host:port`. Tasks are numbered as they stand: an empty address leaves a number
-    /// out, and one may say its own, from which the next count on, as in `worker=5:host:port,host:port`.
+    /// Parses `ps=host:port,host:port;worker=host:port`. Tasks are numbered in order. An empty address skips a number, and
+    /// an address may begin with its number, from which the next ones continue, as in `worker=5:host:port,host:port`.
     pub fn parse(text: &str) -> Result<ClusterSpec> {
         let mut spec = ClusterSpec::new();
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
@@ -65,7 +72,7 @@ impl ClusterSpec {
         Ok(self)
     }
 
-    /// The same cluster with another job, which has no tasks yet.
+    /// Adds a job without tasks.
     pub fn with_job(mut self, job: &str) -> Result<ClusterSpec> {
         check_job_name(job)?;
         if self.jobs.insert(job.to_string(), BTreeMap::new()).is_some() {
@@ -76,7 +83,7 @@ impl ClusterSpec {
         Ok(self)
     }
 
-    /// The same cluster with another task.
+    /// Adds a task; its job is added too if it is missing.
     pub fn with_task(mut self, job: &str, index: u32, address: &str) -> Result<ClusterSpec> {
         check_job_name(job)?;
         if host_and_port(address).is_none() {
@@ -96,7 +103,7 @@ impl ClusterSpec {
         self.jobs.get(job)
     }
 
-    /// How many tasks a job has; an error if there is no such job.
+    /// The number of tasks of a job; an error if there is no such job.
     pub fn num_tasks(&self, job: &str) -> Result<usize> {
         Ok(self.tasks_of(job)?.len())
     }
@@ -106,7 +113,7 @@ impl ClusterSpec {
         Ok(self.tasks_of(job)?.keys().copied().collect())
     }
 
-    /// Where a task listens; an error if there is no such job or task.
+    /// The address of a task; an error if there is no such job or task.
     pub fn task_address(&self, job: &str, index: u32) -> Result<&str> {
         let tasks = self.tasks_of(job)?;
         tasks.get(&index).map(String::as_str).ok_or_else(|| {
@@ -115,8 +122,7 @@ impl ClusterSpec {
         })
     }
 
-    /// The addresses of a job by number, up to its last, with none for numbers that are left out; an error if there is no
-    /// such job.
+    /// The addresses of a job by task number, with `None` for numbers that are missing; an error if there is no such job.
     pub fn job_tasks(&self, job: &str) -> Result<Vec<Option<&str>>> {
         let tasks = self.tasks_of(job)?;
         let end = tasks.keys().next_back().map_or(0, |&last| u64::from(last) + 1);
@@ -133,12 +139,12 @@ impl ClusterSpec {
         self.jobs.get(job).ok_or_else(|| invalid!("No such job in cluster: '{job}'; its jobs are: {}", known()))
     }
 
-    /// Where a task listens, if it is there.
+    /// The address of a task, if the cluster has it.
     pub fn address(&self, task: &Task) -> Option<&str> {
         self.jobs.get(&task.job)?.get(&task.index).map(String::as_str)
     }
 
-    /// A task that is there; its job and its number may be left out where there is only one.
+    /// A task of the cluster. The job may be left out if there is only one, and so may the number of the task.
     pub fn task(&self, job: Option<&str>, index: Option<u32>) -> Result<Task> {
         let job = match job {
             Some(job) => job,
@@ -159,7 +165,7 @@ impl ClusterSpec {
         tasks.map(|(job, index)| Task { job: job.clone(), index })
     }
 
-    /// Changes the address of a task that is there: a server that asked for any free port got one.
+    /// Changes the address of a task, when a server that asked for any free port has one.
     pub fn set_address(&mut self, task: &Task, address: &str) {
         if let Some(known) = self.jobs.get_mut(&task.job).and_then(|tasks| tasks.get_mut(&task.index)) {
             *known = address.to_string();
@@ -194,7 +200,7 @@ impl Addresses<'_> {
     }
 }
 
-/// Number and address of `5:host:port`; a host may be a number itself, so two colons are needed.
+/// Splits `5:host:port`. The host may be a number itself, so two colons are needed.
 fn numbered(text: &str) -> Option<(u32, &str)> {
     let (index, address) = text.split_once(':').filter(|(_, address)| address.contains(':'))?;
     Some((index.parse().ok()?, address))
@@ -204,26 +210,26 @@ fn check_job_name(job: &str) -> Result<()> {
     let valid = DeviceSpec::parse(&format!("/job:{job}")).is_ok_and(|spec| spec.job.as_deref() == Some(job));
     match valid {
         true => Ok(()),
-        false => Err(invalid!("'{job}' is no job name: a letter, then letters, digits and underscores")),
+        false => Err(invalid!("'{job}' is not a job name; expected a letter, then letters, digits and underscores")),
     }
 }
 
 fn no_address(job: &str, index: u32, address: &str) -> Error {
-    let cure = match address.split_once("://") {
+    let hint = match address.split_once("://") {
         Some((scheme, rest)) => format!("; leave out {scheme}://, as in {rest}"),
         None if address.matches(':').count() > 1 => "; an IPv6 host is in brackets, as in [::1]:2222".to_string(),
         None => ", such as 127.0.0.1:2222".to_string(),
     };
-    invalid!("'{address}' of /job:{job}/task:{index} is no address: expected host:port{cure}")
+    invalid!("'{address}' of /job:{job}/task:{index} is not an address; expected host:port{hint}")
 }
 
-/// The only one of several; else it must be said which.
+/// The only item; an error if there are none or several.
 fn only<T: fmt::Display>(mut items: impl ExactSizeIterator<Item = T> + Clone, what: &str) -> Result<T> {
     let all = listed(items.clone());
     match (items.next(), items.next()) {
         (Some(item), None) => Ok(item),
         (None, _) => Err(invalid!("The cluster has no {what}")),
-        _ => Err(invalid!("The cluster has more than one {what}: say which of {all}")),
+        _ => Err(invalid!("The cluster has more than one {what}; name one of {all}")),
     }
 }
 
@@ -235,12 +241,12 @@ fn listed(items: impl ExactSizeIterator<Item = impl fmt::Display>) -> String {
 }
 
 impl Task {
-    /// The task that a device belongs to.
+    /// The task of a device.
     pub fn of_device(spec: &DeviceSpec) -> Option<Task> {
         Some(Task { job: spec.job.clone()?, index: spec.task? })
     }
 
-    /// The task's name as the beginning of a device name.
+    /// The part of a device name that names this task.
     pub fn spec(&self) -> DeviceSpec {
         DeviceSpec { job: Some(self.job.clone()), replica: Some(0), task: Some(self.index), ..DeviceSpec::default() }
     }

@@ -80,10 +80,10 @@ class MissingTasksTest(unittest.TestCase):
         nowhere = "no-such-host.invalid:2222"
         target = self.worker(self.refused, nowhere, rubbish, silent)
         message = self.failure(target, errors.DeadlineExceededError)
-        self.assertIn("CreateSession waited 2s in vain for 4 of 5 tasks:\n", message)
+        self.assertIn("CreateSession: 4 of 5 tasks did not answer within 2s:\n", message)
         for task, (address, why) in enumerate([
                 (self.refused, "connection refused"), (nowhere, "its name does not resolve"),
-                (rubbish, "(it speaks another protocol|connection closed)"), (silent, "it has not said anything yet")]):
+                (rubbish, "(it speaks another protocol|connection closed)"), (silent, "no answer yet")]):
             self.assertRegex(message, f"Task /job:ps/replica:0/task:{task} at {address} does not answer: {why}")
 
     def test_a_filter_leaves_out_a_task_that_is_not_there(self):
@@ -103,7 +103,7 @@ class MissingTasksTest(unittest.TestCase):
                       "/job:worker/replica:0/task:0", message)
         empty = self.enterContext(empty_grpc_server())
         message = self.failure(self.worker(empty), errors.UnimplementedError)
-        self.assertIn(f"The address {empty} of /job:ps/replica:0/task:0 belongs to no TensorFlow server: ", message)
+        self.assertIn(f"The address {empty} of /job:ps/replica:0/task:0 is not that of a TensorFlow server: ", message)
 
 
 class TwoTasksTest(unittest.TestCase):

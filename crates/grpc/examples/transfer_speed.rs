@@ -2,7 +2,9 @@
 //!
 //! `cargo run --release -p flowgrid-grpc --example transfer_speed`
 
-use cluster::{ClusterSpec, Master, NoPeers, Peers, RecvTensor, Task, Worker, WorkerClient, WorkerOptions};
+use cluster::{
+    ClusterSpec, LocalRuntime, Master, NoTransport, RecvTensor, Task, Transport, Worker, WorkerClient, WorkerOptions,
+};
 use flowgrid_grpc as grpc;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,8 +20,8 @@ fn main() -> status::Result<()> {
     let worker = worker()?;
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| status::internal!("no port: {error}"))?;
     let serving = far.block_on(grpc::serve(Master::new(worker.clone()), listener, grpc::PATIENCE))?;
-    let peers = grpc::GrpcPeers::new(near.handle().clone());
-    let client = peers.connect(worker.task(), &serving.address.to_string())?;
+    let transport = grpc::GrpcTransport::new(near.handle().clone());
+    let client = transport.connect(worker.task(), &serving.address.to_string())?;
     let device = &worker.device_attributes()[0];
     let key = graph::RendezvousKeyPrefix::new(&device.name, device.incarnation, &device.name, "x").root_key();
     println!("{:>5} | {:>12} | {:>12} | {:>6} | CPU ms/GB", "MiB", "TCP GB/s", "Recv GB/s", "share");
@@ -54,7 +56,8 @@ fn worker() -> status::Result<Arc<Worker>> {
         devices: 1,
         inter_op_threads: 1,
         intra_op_threads: 1,
-        peers: Arc::new(NoPeers),
+        transport: Arc::new(NoTransport),
+        runtime: Arc::new(LocalRuntime::default()),
         differentiate: None,
         sync_policy: Default::default(),
         extensions: Default::default(),

@@ -1,41 +1,34 @@
-//! Waiting for a future on the calling thread, no longer than a step may take.
+//! Waiting for a future on the calling thread.
 
-use status::{Code, Error, Result};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
 
-/// Runs a future to its end on this thread. When `limit` is over the future is dropped, which cancels what
-/// it waits for.
-pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>, limit: Option<Duration>) -> Result<T> {
-    let mut future = pin!(future);
+/// Runs a future to its end on this thread. Unlike `block_on` of tokio it may be called on a thread of a tokio runtime:
+/// what the future waits for runs on other threads.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    // Futures of tokio count their polls and ask to be polled later when a task has used up its share. This thread polls
+    // again at once, and would do so for ever.
+    let mut future = pin!(tokio::task::unconstrained(future));
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
-    // A limit beyond what the clock can express is none.
-    let end = limit.and_then(|limit| Instant::now().checked_add(limit));
     loop {
-        if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
-            return result;
-        }
-        match end.map(|end| end.saturating_duration_since(Instant::now())) {
-            None => std::thread::park(),
-            Some(Duration::ZERO) => return Err(timed_out()),
-            Some(left) => std::thread::park_timeout(left),
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => std::thread::park(),
         }
     }
-}
-
-/// The error of a step whose time is over.
-pub(crate) fn timed_out() -> Error {
-    Error::new(Code::DeadlineExceeded, "Timed out waiting for notification")
 }
 
 struct Unpark(Thread);
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
         self.0.unpark();
     }
 }

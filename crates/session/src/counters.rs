@@ -1,10 +1,10 @@
-//! What a server counts, for whoever watches it from its own process.
+//! The counters of a server, read in its own process.
 
 use cluster::{Task, TaskCounts, Worker};
 use ops::data_structures::census::{GradientCounts, gradient_counts, queue_lengths};
 use std::sync::Arc;
 
-/// What a server counts; it can be read even after the server has stopped.
+/// The counters of a server, which can be read even after the server has stopped.
 #[derive(Clone)]
 pub struct ServerCounters {
     worker: Arc<Worker>,
@@ -15,22 +15,22 @@ impl ServerCounters {
         ServerCounters { worker: worker.clone() }
     }
 
-    /// Which task it is.
+    /// The task of the server.
     pub fn task(&self) -> &Task {
         self.worker.task()
     }
 
-    /// Steps and bytes since it was started.
+    /// The steps it took part in, and the bytes it sent and received, since it was started.
     pub fn task_counts(&self) -> TaskCounts {
         self.worker.counts()
     }
 
-    /// How many elements are in each of its queues, by name.
+    /// The number of elements in each of its queues, by name.
     pub fn queue_lengths(&self) -> Vec<(String, usize)> {
         self.worker.resources().flat_map(|resources| queue_lengths(resources)).collect()
     }
 
-    /// What became of the gradients given to each of its accumulators of synchronous training.
+    /// How many gradients each of its accumulators of synchronous training has used and dropped.
     pub fn gradient_counts(&self) -> Vec<GradientCounts> {
         self.worker.resources().flat_map(|resources| gradient_counts(resources)).collect()
     }

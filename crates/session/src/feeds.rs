@@ -1,9 +1,9 @@
-//! Values given to a step.
+//! The values that are fed to a step.
 
 use graph::Output;
 use tensor::Tensor;
 
-/// Values for outputs of nodes, which then need not run; written with `feeds!`.
+/// Values for outputs of nodes, which then do not run. The macro `feeds!` makes them.
 #[derive(Clone, Debug, Default)]
 pub struct Feeds(pub(crate) Vec<(String, Tensor)>);
 
@@ -13,20 +13,20 @@ impl Feeds {
         Feeds::default()
     }
 
-    /// The same values and one more.
+    /// Adds a value for an output.
     pub fn with(mut self, output: &Output, value: impl Into<Tensor>) -> Feeds {
         self.0.push((output.name(), value.into()));
         self
     }
 
-    /// The same values and one for the tensor of this name (`x` or `x:0`).
+    /// Adds a value for the tensor with this name (`x` or `x:0`).
     pub fn with_name(mut self, name: &str, value: impl Into<Tensor>) -> Feeds {
         let name = if name.contains(':') { name.to_string() } else { format!("{name}:0") };
         self.0.push((name, value.into()));
         self
     }
 
-    /// The values of both.
+    /// Adds the values of other feeds.
     pub fn and(mut self, others: Feeds) -> Feeds {
         self.0.extend(others.0);
         self

@@ -1,4 +1,4 @@
-//! What a step fetches: one value, or tuples, arrays, vectors and maps of values, nested as the caller likes.
+//! What a step fetches: one value, or tuples, arrays, vectors and maps of values, which may be nested.
 
 use crate::{FromTensor, Values};
 use graph::{Fetch, Fetchable};

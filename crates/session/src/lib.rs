@@ -1,4 +1,9 @@
-//! I give the user a `Session` and a `Server`; I read target strings and hand down the registry.
+//! Sessions and servers, as users of Flowgrid see them.
+//!
+//! A [`Session`] runs steps of a graph: in this process ([`Session::local`]), on a server ([`Session::connect`]), or on a
+//! server of this process without a connection ([`Server::session`]). A [`Server`] is one task of a cluster, and a
+//! [`LocalCluster`] is a whole cluster in this process. The crate reads target strings and gives masters and workers
+//! their ops; how steps are planned and run is the business of `cluster`.
 #![forbid(unsafe_code)]
 
 mod block;
@@ -6,11 +11,14 @@ mod callable;
 mod counters;
 mod feeds;
 mod fetches;
-mod link;
 mod local_cluster;
 mod partial;
+mod registration;
+mod runtime;
 mod server;
+mod server_master;
 mod session;
+mod target;
 mod tf_config;
 mod trace;
 mod values;
@@ -37,7 +45,7 @@ pub use values::{FromTensor, Values};
 
 use std::sync::Arc;
 
-/// What rewrites calls of `SymbolicGradient`: the gradient of functions, by the rules of all rows.
+/// Differentiates functions for calls of `SymbolicGradient`, by the gradient rules of all ops.
 fn differentiate() -> Arc<cluster::Differentiate> {
     let registry = ops::registry();
     Arc::new(move |function, library| gradient::differentiate(&registry, function, library))

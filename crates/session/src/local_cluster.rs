@@ -1,8 +1,9 @@
-//! A whole cluster in this process, for tests and first steps.
+//! A whole cluster in this process, for examples and tests.
 
-use crate::{Server, ServerOptions};
+use crate::{Server, ServerOptions, Session, SessionConfig};
 use cluster::{ClusterSpec, Task};
-use status::{Result, unavailable};
+use graph::Graph;
+use status::{Result, not_found, unavailable};
 use std::net::TcpListener;
 
 /// Servers of one process, on free ports of the loopback interface. Dropping it stops all of them.
@@ -12,12 +13,12 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Starts so many tasks of each job: `LocalCluster::start(&[("ps", 2), ("worker", 3)])`.
+    /// Starts this many tasks of each job: `LocalCluster::start(&[("ps", 2), ("worker", 3)])`.
     pub fn start(jobs: &[(&str, usize)]) -> Result<LocalCluster> {
         LocalCluster::start_with(jobs, |options| options)
     }
 
-    /// As `start`, with other options for each of the tasks than those it would have.
+    /// Starts the tasks with options that `change` makes of the default ones.
     pub fn start_with(jobs: &[(&str, usize)], change: impl Fn(ServerOptions) -> ServerOptions) -> Result<LocalCluster> {
         let bad = |error: std::io::Error| unavailable!("No free port on 127.0.0.1: {error}");
         let (mut cluster, mut listeners) = (ClusterSpec::new(), Vec::new());
@@ -37,7 +38,7 @@ impl LocalCluster {
         Ok(LocalCluster { cluster, servers })
     }
 
-    /// Which tasks there are, and where.
+    /// The tasks and their addresses.
     pub fn cluster(&self) -> &ClusterSpec {
         &self.cluster
     }
@@ -48,7 +49,25 @@ impl LocalCluster {
         of_job.map(|(_, server)| server.target().to_string()).collect()
     }
 
-    /// Stops one task, as if its machine were taken away.
+    /// The server of a task, if it has not been stopped.
+    pub fn server(&self, job: &str, index: u32) -> Option<&Server> {
+        let mut servers = self.servers.iter();
+        servers.find(|(task, _)| task.job == job && task.index == index).map(|(_, server)| server)
+    }
+
+    /// A session whose master is this task, without a connection; an error if there is no such task.
+    pub fn session(&self, job: &str, index: u32, graph: &Graph) -> Result<Session> {
+        self.session_with_config(job, index, graph, SessionConfig::default())
+    }
+
+    /// A session with a configuration whose master is this task, without a connection; an error if there is no such task.
+    pub fn session_with_config(&self, job: &str, index: u32, graph: &Graph, config: SessionConfig) -> Result<Session> {
+        let server = self.server(job, index);
+        let server = server.ok_or_else(|| not_found!("The cluster has no running task {index} in job '{job}'"))?;
+        Ok(server.session_with_config(graph, config))
+    }
+
+    /// Stops one task at once, as when its machine fails.
     pub fn stop(&mut self, job: &str, index: u32) {
         self.servers.retain(|(task, _)| !(task.job == job && task.index == index));
     }

@@ -1,62 +1,66 @@
-//! A task that serves clients and other tasks.
+//! A server: one task of a cluster, which serves clients and other tasks.
 
-use crate::ServerCounters;
+use crate::runtime::OwnedRuntime;
+use crate::server_master::ServerMaster;
+use crate::target::Connection;
+use crate::{ServerCounters, Session};
 use cluster::{ClusterSpec, Master, SessionConfig, Task, Worker, WorkerOptions};
 use durable::DurableVariables;
-use grpc::{GrpcPeers, ServerDef, Serving};
+use graph::Graph;
+use grpc::{GrpcTransport, ServerDef, Serving, TokioRuntime};
 use membership::SyncPolicy;
 use op::Extensions;
-use status::{Result, internal, invalid, unavailable};
+use status::{Result, invalid, unavailable};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Runtime;
 
-/// What a server is started with.
+/// The options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// All tasks there are.
+    /// All tasks of the cluster.
     pub cluster: ClusterSpec,
-    /// Which of them this is.
+    /// The task that this server is.
     pub task: Task,
-    /// The host of the interface it listens on, as `0.0.0.0` for all; that of its own address if none is given.
+    /// The interface on which it listens, such as `0.0.0.0` for all; by default the host of its own address.
     pub bind: Option<String>,
     /// How many CPU devices it has.
     pub devices: usize,
-    /// Threads that run heavy ops; zero means one for each processor.
+    /// How many threads run heavy ops; zero for one per processor.
     pub inter_op_threads: usize,
-    /// Threads over which one op splits its loops; zero means one for each processor.
+    /// How many threads one op may use; zero for one per processor.
     pub intra_op_threads: usize,
-    /// After this long without a sign of life another task is taken for dead.
+    /// Calls to another task fail after this time without a sign of life from it.
     pub patience: Duration,
-    /// Where the variables of this task are kept, so that it finds them when it is started again.
+    /// The folder of the journal that makes the variables of this task durable: it has them again after a restart.
     pub journal: Option<PathBuf>,
     /// How gradients of synchronous training are counted by accumulators on this task.
     pub sync_policy: SyncPolicy,
-    /// What sessions get that do not ask for something else: filters, a limit of their steps, soft placement.
+    /// The configuration of sessions where they do not set their own: device filters, step timeout, soft placement.
     pub default_session_config: SessionConfig,
     /// Values for the kernels of this task, such as file systems: `Extensions::new().with(file_systems)`.
     pub extensions: Extensions,
 }
 
-/// A running server: one task of a cluster. Dropping it stops it.
+/// A running server: one task of a cluster. Dropping it stops it, which blocks until its threads have ended; steps of its
+/// clients then fail with `Unavailable`. It may be started, used and dropped inside async programs.
 pub struct Server {
     master: Arc<Master>,
     serving: Option<Serving>,
     target: String,
-    runtime: Runtime,
+    runtime: OwnedRuntime,
 }
 
-/// Threads that move messages; steps run on threads of their own. Each more is a thread that others wake in the middle of
-/// a step: on two processors one thread makes a step over two tasks a sixth faster than two.
+/// How many threads move messages; steps run on other threads. More are not faster, as each is one more thread to wake in
+/// the middle of a step: on two processors, a step over two tasks takes a sixth longer with two threads than with one.
 fn io_threads(processors: usize) -> usize {
     (processors / 2).clamp(1, 4)
 }
 
 impl ServerOptions {
-    /// A task of a cluster, with one device and as many threads as there are processors. Where the cluster has only one,
-    /// `cluster.task(None, None)` is it.
+    /// A task of a cluster, with one device and as many threads as there are processors. `cluster.task(None, None)` is the
+    /// task of a cluster that has only one.
     pub fn new(cluster: ClusterSpec, task: Task) -> ServerOptions {
         ServerOptions {
             cluster,
@@ -75,7 +79,7 @@ impl ServerOptions {
 }
 
 impl From<ServerDef> for ServerOptions {
-    /// What TensorFlow's description of a server says; its session configuration is that of its devices and threads too.
+    /// The options in TensorFlow's `ServerDef`. The session configuration in it also sets the devices and threads.
     fn from(def: ServerDef) -> ServerOptions {
         let SessionConfig { inter_op_threads, intra_op_threads, .. } = def.default_session_config;
         ServerOptions {
@@ -89,7 +93,7 @@ impl From<ServerDef> for ServerOptions {
 }
 
 impl Server {
-    /// Starts a task; it listens when this returns. Port 0 in its address means any free port.
+    /// Starts a task, which listens when this returns. Port 0 in its address stands for any free port.
     pub fn start(options: ServerOptions) -> Result<Server> {
         let address = options.cluster.address(&options.task).ok_or_else(|| no_task(&options))?;
         let place = match (&options.bind, address.rsplit_once(':')) {
@@ -102,16 +106,11 @@ impl Server {
         Server::start_on(options, listener)
     }
 
-    /// Starts a task on a socket that listens already, at the address the cluster has for it.
+    /// Starts a task on a socket that listens already, at the address that the cluster has for it.
     pub fn start_on(options: ServerOptions, listener: TcpListener) -> Result<Server> {
         let address = options.cluster.address(&options.task).ok_or_else(|| no_task(&options))?.to_string();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(io_threads(processors))
-            .thread_name("flowgrid-io")
-            .enable_all()
-            .build()
-            .map_err(|error| internal!("Cannot start threads: {error}"))?;
+        let runtime = OwnedRuntime::start(io_threads(processors), "flowgrid-io")?;
         let or_all = |count: usize| if count == 0 { processors } else { count };
         let worker = Worker::new(WorkerOptions {
             task: options.task.clone(),
@@ -120,7 +119,8 @@ impl Server {
             devices: options.devices,
             inter_op_threads: or_all(options.inter_op_threads),
             intra_op_threads: or_all(options.intra_op_threads),
-            peers: Arc::new(GrpcPeers::new(runtime.handle().clone()).with_patience(options.patience)),
+            transport: Arc::new(GrpcTransport::new(runtime.handle().clone()).with_patience(options.patience)),
+            runtime: Arc::new(TokioRuntime::new(runtime.handle().clone())),
             differentiate: Some(crate::differentiate()),
             sync_policy: options.sync_policy,
             extensions: options.default_session_config.with_device_counts(options.extensions),
@@ -136,18 +136,45 @@ impl Server {
         Ok(Server { master, serving: Some(serving), target: format!("grpc://{bound}"), runtime })
     }
 
-    /// Where clients find it: `grpc://host:port`.
+    /// The target of clients: `grpc://host:port`.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// What it counts.
+    /// Its counters, which can be read even after it has stopped.
     pub fn counters(&self) -> ServerCounters {
         ServerCounters::new(self.master.worker())
     }
 
+    /// A session on this server. It calls the master of the server directly: there is no connection, and tensors are
+    /// shared instead of copied.
+    ///
+    /// ```no_run
+    /// # use flowgrid_session::{ClusterSpec, Server, ServerOptions};
+    /// # fn main() -> Result<(), status::Error> {
+    /// let cluster = ClusterSpec::parse("worker=127.0.0.1:0")?;
+    /// let task = cluster.task(None, None)?;
+    /// let server = Server::start(ServerOptions::new(cluster, task))?;
+    /// let graph = graph::Graph::with_ops(ops::registry());
+    /// let session = server.session(&graph);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn session(&self, graph: &Graph) -> Session {
+        self.session_with_config(graph, SessionConfig::default())
+    }
+
+    /// A session on this server with a configuration, without a connection.
+    pub fn session_with_config(&self, graph: &Graph, mut config: SessionConfig) -> Session {
+        if config.target.is_empty() {
+            config.target = self.target.clone();
+        }
+        let master = ServerMaster { master: self.master.clone(), runtime: self.runtime.handle().clone() };
+        Session::over(Connection { master: Arc::new(master), runtime: None }, graph, config)
+    }
+
     /// Waits until `end` is over, then stops: steps of its clients end with `Unavailable`, and when this returns nothing of
-    /// the server is left. A program that is a server and nothing else waits for a signal,
+    /// the server is left. A program that is only a server waits for a signal:
     /// `server.join(async { drop(tokio::signal::ctrl_c().await) })`.
     pub fn join(mut self, end: impl Future<Output = ()>) {
         let serving = self.serving.take();
@@ -155,7 +182,7 @@ impl Server {
             end.await;
             self.master.shut_down().await;
             if let Some(serving) = serving {
-                // Clients keep their connections open: those that are idle need not be waited for.
+                // Clients keep idle connections open, so this may not end by itself.
                 let _ = tokio::time::timeout(std::time::Duration::from_secs(2), serving.stop()).await;
             }
         });

@@ -1,52 +1,79 @@
-//! The session: a graph, a master, and the steps run on it.
+//! The session: a graph, its master, and the steps that are run.
 
+use crate::block::block_on;
 use crate::callable::Callable;
-use crate::link::Link;
 use crate::partial::PartialRun;
+use crate::registration::Registration;
+use crate::runtime::OwnedRuntime;
+use crate::target::Connection;
 use crate::{Feeds, FetchAs, Fetches, RunMetadata, RunOptions, SessionConfig, Values};
-use cluster::{CallableOptions, DeviceAttributes, RunStep};
+use cluster::{CallableOptions, DeviceAttributes, MasterClient, RunStep};
 use graph::{Fetch, Graph, Output};
-use parking_lot::Mutex;
-use status::{Result, failed_precondition, internal};
-use std::collections::HashMap;
+use status::{Result, internal};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use tensor::Tensor;
+use tokio::sync::Mutex;
 
-/// A graph that can be run. The master hears of nodes at the first step after they were made.
+/// Runs steps of a graph. Nodes that are added to the graph later are sent to the master with the next step.
+///
+/// ```
+/// use flowgrid_session::{Session, feeds};
+/// use graph::Graph;
+/// use ops::array::constant::placeholder;
+/// use tensor::{DType, PartialShape};
+///
+/// let graph = Graph::with_ops(ops::registry());
+/// let x = placeholder(&graph.root(), DType::F32, PartialShape::scalar());
+/// let y = &x * 2.0;
+/// let session = Session::local(&graph);
+/// let value: f32 = session.run_with(&y, feeds! { &x => 21.0f32 })?;
+/// assert_eq!(value, 42.0);
+/// # Ok::<(), status::Error>(())
+/// ```
+///
+/// # Async programs
+///
+/// Every call exists twice. `run` blocks the calling thread until the step has ended; it may be called anywhere, but on a
+/// thread of an async runtime it keeps that thread from running other tasks. `run_async` blocks no thread, works on any
+/// executor, and cancels the step when its future is dropped. Dropping a session closes it, which blocks for the time of
+/// one call; `close_async` before avoids that.
 pub struct Session {
     graph: Graph,
-    link: Link,
+    master: Arc<dyn MasterClient>,
     config: SessionConfig,
-    state: Mutex<State>,
-}
-
-/// What the master knows.
-#[derive(Default)]
-struct State {
-    handle: Option<String>,
-    version: i64,
-    nodes: usize,
-    functions: usize,
-    closed: bool,
+    registration: Mutex<Registration>,
+    /// The threads through which a master in another process is reached.
+    _runtime: Option<OwnedRuntime>,
 }
 
 impl Session {
     /// A session in this process, on the local processors.
     pub fn local(graph: &Graph) -> Session {
         let config = SessionConfig::default();
-        Session::over(Link::near(&config), graph, config)
+        Session::over(Connection::local(&config), graph, config)
     }
 
-    /// A session on the server at `grpc://host:port`.
+    /// A session on the server at `grpc://host:port`. For a server in this process, [`Server::session`] needs no
+    /// connection.
+    ///
+    /// [`Server::session`]: crate::Server::session
     pub fn connect(target: &str, graph: &Graph) -> Result<Session> {
         Session::with_config(target, graph, SessionConfig::default())
     }
 
     /// A session on `target` (empty for this process) with a configuration.
     pub fn with_config(target: &str, graph: &Graph, config: SessionConfig) -> Result<Session> {
-        Ok(Session::over(Link::to(target, &config)?, graph, config))
+        Ok(Session::over(Connection::to(target, &config)?, graph, config))
     }
 
-    fn over(link: Link, graph: &Graph, config: SessionConfig) -> Session {
-        Session { graph: graph.clone(), link, config, state: Mutex::default() }
+    pub(crate) fn over(connection: Connection, graph: &Graph, config: SessionConfig) -> Session {
+        let Connection { master, runtime } = connection;
+        Session { graph: graph.clone(), master, config, registration: Mutex::default(), _runtime: runtime }
+    }
+
+    pub(crate) fn master(&self) -> &dyn MasterClient {
+        &*self.master
     }
 
     /// The graph it runs.
@@ -54,7 +81,7 @@ impl Session {
         &self.graph
     }
 
-    /// What it was made with.
+    /// The configuration it was made with.
     pub fn config(&self) -> &SessionConfig {
         &self.config
     }
@@ -65,21 +92,39 @@ impl Session {
         self.run_with(fetches, Feeds::new())
     }
 
+    /// Runs a step without feeds: `let loss: f32 = session.run_async(&loss).await?;`
+    pub async fn run_async<V>(&self, fetches: impl FetchAs<V>) -> Result<V> {
+        self.run_with_async(fetches, Feeds::new()).await
+    }
+
     /// Runs a step with feeds: `let (loss, ()): (f32, ()) = session.run_with((&loss, &train), feeds! { &x => batch })?;`
     pub fn run_with<V>(&self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
         self.run_with_options(fetches, feeds, RunOptions::default()).map(|(values, _)| values)
     }
 
-    /// Runs a step with feeds and options. Also returns the metadata that the options asked for.
+    /// Runs a step with feeds. Dropping the future cancels the step.
+    pub async fn run_with_async<V>(&self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
+        self.run_with_options_async(fetches, feeds, RunOptions::default()).await.map(|(values, _)| values)
+    }
+
+    /// Runs a step with feeds and options. Also returns the metadata that the options ask for.
     pub fn run_with_options<V>(
         &self,
         fetches: impl FetchAs<V>,
         feeds: Feeds,
         options: RunOptions,
     ) -> Result<(V, RunMetadata)> {
-        let mut asked = Vec::new();
-        fetches.ask(&mut asked);
-        let (mut values, metadata) = self.step(&asked, feeds, options, None)?;
+        block_on(self.run_with_options_async(fetches, feeds, options))
+    }
+
+    /// Runs a step with feeds and options. Dropping the future cancels the step.
+    pub async fn run_with_options_async<V>(
+        &self,
+        fetches: impl FetchAs<V>,
+        feeds: Feeds,
+        options: RunOptions,
+    ) -> Result<(V, RunMetadata)> {
+        let (mut values, metadata) = self.step(&asked(&fetches), feeds, options, None).await?;
         Ok((fetches.answer(&mut values)?, metadata))
     }
 
@@ -88,75 +133,100 @@ impl Session {
         self.execute_with(targets, Feeds::new())
     }
 
-    /// Runs nodes for their effects, with feeds.
-    pub fn execute_with(&self, targets: impl Fetches, feeds: Feeds) -> Result<()> {
-        let mut asked = Vec::new();
-        targets.ask(&mut asked);
-        let targets: Vec<Fetch> = asked.iter().map(|fetch| Fetch::Target(fetch.node().to_string())).collect();
-        self.step(&targets, feeds, RunOptions::default(), None).map(drop)
+    /// Runs nodes for their effects: `session.execute_async(&train).await?;`
+    pub async fn execute_async(&self, targets: impl Fetches) -> Result<()> {
+        self.execute_with_async(targets, Feeds::new()).await
     }
 
-    /// Announces a step that is run piece by piece: all that will be fetched and fed.
+    /// Runs nodes for their effects, with feeds.
+    pub fn execute_with(&self, targets: impl Fetches, feeds: Feeds) -> Result<()> {
+        block_on(self.execute_with_async(targets, feeds))
+    }
+
+    /// Runs nodes for their effects, with feeds. Dropping the future cancels the step.
+    pub async fn execute_with_async(&self, targets: impl Fetches, feeds: Feeds) -> Result<()> {
+        let targets = asked(&targets).into_iter().map(|fetch| Fetch::Target(fetch.node().to_string()));
+        self.step(&targets.collect::<Vec<_>>(), feeds, RunOptions::default(), None).await.map(drop)
+    }
+
+    /// Announces a step that is run in several parts, with all that will be fetched and fed.
     pub fn partial_run(&self, fetches: impl Fetches, feeds: &[&Output]) -> Result<PartialRun<'_>> {
-        let mut asked = Vec::new();
-        fetches.ask(&mut asked);
-        let (names, targets) = split(&asked);
-        let handle = self.handle()?;
+        block_on(self.partial_run_async(fetches, feeds))
+    }
+
+    /// Announces a step that is run in several parts, with all that will be fetched and fed.
+    pub async fn partial_run_async(&self, fetches: impl Fetches, feeds: &[&Output]) -> Result<PartialRun<'_>> {
+        let (names, targets) = split(asked(&fetches).iter());
         let feeds = feeds.iter().map(|feed| feed.name()).collect();
-        let partial = self.link.partial_run_setup(&handle, feeds, names, targets)?;
-        Ok(PartialRun::new(self, partial))
+        let session = self.handle().await?;
+        Ok(PartialRun::new(self, self.master.partial_run_setup(&session, feeds, names, targets).await?))
     }
 
     /// Prepares a step with these feeds, in order, to be run many times.
     pub fn make_callable<F: Fetches>(&self, fetches: F, feeds: &[&Output]) -> Result<Callable<'_, F>> {
-        let mut asked = Vec::new();
-        fetches.ask(&mut asked);
-        let (names, targets) = split(&asked);
+        block_on(self.make_callable_async(fetches, feeds))
+    }
+
+    /// Prepares a step with these feeds, in order, to be run many times.
+    pub async fn make_callable_async<F: Fetches>(&self, fetches: F, feeds: &[&Output]) -> Result<Callable<'_, F>> {
+        let asked = asked(&fetches);
+        let (names, targets) = split(asked.iter());
         let feeds = feeds.iter().map(|feed| feed.name()).collect();
-        let session = self.handle()?;
+        let session = self.handle().await?;
         let options = CallableOptions { feeds, fetches: names, targets, ..CallableOptions::default() };
-        let handle = self.link.make_callable(&session, options)?;
-        Ok(Callable::new(&self.link, session, handle, self.config.step_timeout, fetches, asked))
+        let handle = self.master.make_callable(&session, options).await?;
+        Ok(Callable::new(self, session, handle, fetches, asked))
     }
 
     /// The devices of the session.
     pub fn list_devices(&self) -> Result<Vec<DeviceAttributes>> {
-        self.link.list_devices(&self.handle()?)
+        block_on(self.list_devices_async())
     }
 
-    /// Ends the session: steps that run are cancelled, later ones are errors.
+    /// The devices of the session.
+    pub async fn list_devices_async(&self) -> Result<Vec<DeviceAttributes>> {
+        let session = self.handle().await?;
+        self.master.list_devices(&session).await
+    }
+
+    /// Ends the session: running steps are cancelled, later ones are errors.
     pub fn close(&self) -> Result<()> {
-        let handle = {
-            let mut state = self.state.lock();
-            state.closed = true;
-            state.handle.take()
-        };
-        handle.map_or(Ok(()), |handle| self.link.close(&handle))
+        block_on(self.close_async())
     }
 
-    /// Ends all sessions of the server at `target` and forgets containers there; the default one if none is
-    /// named.
+    /// Ends the session: running steps are cancelled, later ones are errors.
+    pub async fn close_async(&self) -> Result<()> {
+        let session = self.registration.lock().await.close();
+        match session {
+            Some(session) => self.master.close_session(&session).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Ends all sessions of the server at `target` and clears containers there; the default one if none is named.
     pub fn reset(target: &str, containers: &[&str]) -> Result<()> {
-        let link = Link::to(target, &SessionConfig::default())?;
-        link.reset(containers.iter().map(|container| container.to_string()).collect())
+        let connection = Connection::to(target, &SessionConfig::default())?;
+        block_on(connection.master.reset(containers.iter().map(|container| container.to_string()).collect()))
     }
 
-    /// Runs one step, or one piece of a step.
-    pub(crate) fn step(
+    /// Runs one step, or one part of a partial run.
+    pub(crate) async fn step(
         &self,
         asked: &[Fetch],
         feeds: Feeds,
         options: RunOptions,
         partial: Option<String>,
     ) -> Result<(Values, RunMetadata)> {
-        let handle = self.handle()?;
-        let (mut fetches, targets) = split(asked);
-        // What is fed is known already, and what is asked for twice is the same.
-        let mut found: HashMap<String, tensor::Tensor> = feeds.0.iter().cloned().collect();
-        let mut seen = std::collections::HashSet::new();
-        fetches.retain(|name| !found.contains_key(name) && seen.insert(name.clone()));
+        let session = self.handle().await?;
+        // A fetch that is fed has its value already, and one that is named twice is fetched once.
+        let mut found: HashMap<String, Tensor> = feeds.0.iter().cloned().collect();
+        let mut seen = HashSet::new();
+        let (fetches, targets) = split(asked.iter().filter(|fetch| match fetch {
+            Fetch::Value(name) => !found.contains_key(name) && seen.insert(name.as_str()),
+            Fetch::Target(_) => true,
+        }));
         let step = RunStep { feeds: feeds.0, fetches, targets, options, partial };
-        let answer = self.link.run(&handle, step, self.config.step_timeout)?;
+        let answer = self.master.run_step(&session, step).await?;
         found.extend(answer.tensors);
         let value = |fetch: &Fetch| match fetch {
             Fetch::Target(_) => Ok(None),
@@ -168,47 +238,29 @@ impl Session {
         Ok((Values(asked.iter().map(value).collect::<Result<_>>()?), answer.metadata))
     }
 
-    /// The session's handle, once the master knows all nodes made so far.
-    fn handle(&self) -> Result<String> {
+    /// The session's handle, once the master has all nodes that exist now.
+    async fn handle(&self) -> Result<Arc<str>> {
         self.graph.check()?;
-        let mut state = self.state.lock();
-        if state.closed {
-            return Err(failed_precondition!("Attempted to use a closed Session."));
-        }
-        let mut news = self.graph.def_from(state.nodes);
-        let functions = news.library.functions.len();
-        match &state.handle {
-            None => {
-                let nodes = news.nodes.len();
-                let (handle, version) = self.link.create(news, &self.config)?;
-                *state = State { handle: Some(handle.clone()), version, nodes, functions, closed: false };
-                Ok(handle)
-            }
-            Some(handle) => {
-                let handle = handle.clone();
-                if !news.nodes.is_empty() || functions > state.functions {
-                    if functions == state.functions {
-                        news.library = Default::default();
-                    }
-                    state.version = self.link.extend(&handle, &news, state.version)?;
-                    state.nodes += news.nodes.len();
-                    state.functions = functions;
-                }
-                Ok(handle)
-            }
-        }
+        self.registration.lock().await.handle(&self.graph, &self.master, &self.config).await
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // The master may be gone already; nobody is left to be told.
+        // An error means that the master is gone, and the session with it.
         let _ = self.close();
     }
 }
 
-/// Names of values, and of nodes that only run.
-fn split(asked: &[Fetch]) -> (Vec<String>, Vec<String>) {
+/// What is fetched, in order.
+fn asked(fetches: &impl Fetches) -> Vec<Fetch> {
+    let mut asked = Vec::new();
+    fetches.ask(&mut asked);
+    asked
+}
+
+/// The names of the values, and of the nodes that only run.
+fn split<'a>(asked: impl Iterator<Item = &'a Fetch>) -> (Vec<String>, Vec<String>) {
     let (mut names, mut targets) = (Vec::new(), Vec::new());
     for fetch in asked {
         match fetch {

@@ -96,7 +96,7 @@ fn cluster_from_json(value: &Value) -> Result<ClusterSpec> {
 
 fn addresses<'a>(job: &str, tasks: &'a Value) -> Result<Vec<(u32, &'a Value)>> {
     let keyed = |(index, address): (&String, &'a Value)| {
-        let index = index.parse().map_err(|_| invalid!("'{index}' of job '{job}' is no task number"))?;
+        let index = index.parse().map_err(|_| invalid!("'{index}' of job '{job}' is not a task number"))?;
         Ok((index, address))
     };
     match tasks {

@@ -1,4 +1,4 @@
-//! What a traced step told, as a picture: Chrome's trace format, which Perfetto reads too.
+//! The metadata of a traced step in Chrome's trace format, which Perfetto reads too.
 
 use crate::RunMetadata;
 use cluster::{NodeStats, TransferStats};

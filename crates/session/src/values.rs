@@ -1,14 +1,14 @@
-//! What a step answered, read as the types the caller names.
+//! Reads the fetched values of a step as the types that the caller names.
 
 use status::{Result, invalid};
 use std::collections::VecDeque;
 use tensor::{Bytes, Complex32, Complex64, Element, Tensor, bf16, f16};
 
-/// The answers of a step, in the order they were asked for; nothing for nodes that only ran.
+/// The values of a step, in the order of the fetches, with none for nodes that only ran.
 pub struct Values(pub(crate) VecDeque<Option<Tensor>>);
 
 impl Values {
-    /// The next answer.
+    /// The next value.
     pub fn take<T: FromTensor>(&mut self) -> Result<T> {
         match self.0.pop_front().flatten() {
             Some(tensor) => T::from_tensor(tensor),
@@ -22,7 +22,7 @@ pub trait FromTensor: Sized {
     /// Reads a tensor; an error if it has another element type or shape.
     fn from_tensor(tensor: Tensor) -> Result<Self>;
 
-    /// What a node without a value gives.
+    /// The result for a node without a value.
     fn from_nothing() -> Result<Self> {
         Err(invalid!("A node that only runs was fetched as a value; fetch it as ()"))
     }

@@ -32,10 +32,10 @@ fn a_task_of_tf_config_is_none_of_another_cluster() {
     ] {
         assert_eq!(
             resolved(flags, CONFIG),
-            "INVALID_ARGUMENT: The cluster has more than one job: say which of ps, worker"
+            "INVALID_ARGUMENT: The cluster has more than one job; name one of ps, worker"
         );
         let job = [flags, &["--job", "worker"]].concat();
-        assert_eq!(resolved(&job, CONFIG), "INVALID_ARGUMENT: The cluster has more than one task: say which of 0, 1");
+        assert_eq!(resolved(&job, CONFIG), "INVALID_ARGUMENT: The cluster has more than one task; name one of 0, 1");
         let task = [&job[..], &["--task", "0"]].concat();
         assert_eq!(resolved(&task, CONFIG), "ps=c:1;worker=d:1,e:1 worker:0");
         assert_eq!(resolved(&task, "[1]"), "ps=c:1;worker=d:1,e:1 worker:0", "nobody reads TF_CONFIG");

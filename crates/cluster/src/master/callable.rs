@@ -1,4 +1,4 @@
-//! Prepared steps: feeds and fetches by place instead of by name.
+//! Callables: prepared steps whose feeds and fetches are given by position instead of by name.
 
 use crate::RunOptions;
 use crate::master::RunMetadata;
@@ -11,7 +11,7 @@ use status::{Result, invalid, unimplemented_op};
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// What a prepared step takes and gives.
+/// The feeds, fetches and targets of a prepared step.
 #[derive(Clone, Debug, Default)]
 pub struct CallableOptions {
     /// Tensors that are fed, in order.
@@ -22,14 +22,14 @@ pub struct CallableOptions {
     pub targets: Vec<String>,
     /// Options of every run.
     pub run: RunOptions,
-    /// Feeds or fetches that shall stay on a device: only in-process sessions could.
+    /// Some feeds or fetches are to stay on a device, which no session here supports.
     pub has_devices: bool,
 }
 
-/// The prepared steps of a session.
+/// The callables of a session, by handle.
 #[derive(Default)]
 pub(crate) struct Callables {
-    made: Mutex<FxHashMap<i64, Arc<Callable>>>,
+    by_handle: Mutex<FxHashMap<i64, Arc<Callable>>>,
     next: std::sync::atomic::AtomicI64,
 }
 
@@ -50,12 +50,12 @@ impl MasterSession {
         };
         let plan = self.bounded(self.plan(signature), options.run.timeout).await?;
         let handle = self.callables.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.callables.made.lock().insert(handle, Arc::new(Callable { plan, options }));
+        self.callables.by_handle.lock().insert(handle, Arc::new(Callable { plan, options }));
         Ok(handle)
     }
 
     pub async fn run_callable(&self, handle: i64, feeds: Vec<Tensor>) -> Result<(Vec<Tensor>, RunMetadata)> {
-        let callable = self.callables.made.lock().get(&handle).cloned();
+        let callable = self.callables.by_handle.lock().get(&handle).cloned();
         let callable = callable.ok_or_else(|| invalid!("No such callable handle: {handle}"))?;
         let options = &callable.options;
         if feeds.len() != options.feeds.len() {
@@ -68,7 +68,7 @@ impl MasterSession {
     }
 
     pub fn release_callable(&self, handle: i64) -> Result<()> {
-        let found = self.callables.made.lock().remove(&handle);
+        let found = self.callables.by_handle.lock().remove(&handle);
         found.map(drop).ok_or_else(|| invalid!("No such callable handle: {handle}"))
     }
 }

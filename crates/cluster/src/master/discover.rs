@@ -1,4 +1,4 @@
-//! Which tasks and devices a session has. A session begins when all its tasks have answered.
+//! Finds the tasks and devices of a session. A session begins when all its tasks have answered.
 
 use crate::api::{DeviceAttributes, WorkerClient, from_task};
 use crate::{ClusterSpec, SessionConfig, Task, Worker};
@@ -12,20 +12,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the log tells who is missing.
+/// How often the log names the tasks that have not answered.
 const REPORT: Duration = Duration::from_secs(10);
-/// A task that is not there is asked again after this long, then after twice as long, up to the longest.
+/// A task that does not answer is asked again after this long, then after twice as long, up to the longest pause.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
-/// So long before the end of its time a session is given up, or a tenth of it: the client's clock began before a
-/// connection was there, and its own error would not say who is missing.
+/// A session is given up this long before its time is over, or a tenth of its time before: the client's clock began
+/// before it was connected, and an error of its own would not name the missing tasks.
 const ANSWER_TIME: Duration = Duration::from_millis(500);
 
-/// A task of a session and how to reach it.
+/// A task of a session and its client.
 pub(crate) type Target = (Task, Arc<dyn WorkerClient>);
 
-/// The devices of a session, the master's own first, and the tasks they are on. Waits for tasks that are not up:
-/// as long as the session's limit allows, else until nobody wants the session any more and drops the future.
+/// The devices of a session, the master's own first, and their tasks. Waits for tasks that are not up yet: as long as the
+/// session's timeout allows; without one, until the future is dropped.
 pub(crate) async fn devices(
     worker: &Arc<Worker>,
     config: &SessionConfig,
@@ -33,7 +33,7 @@ pub(crate) async fn devices(
     let targets = targets(worker, config, &own_task(worker, config)?)?;
     let cluster = config.cluster.clone().unwrap_or_else(|| worker.cluster());
     let waiting = Waiting { worker, cluster, renames: config.cluster.is_some(), missing: Mutex::default() };
-    let limit = config.step_timeout.map(|time| worker.peers.sleep(time - (time / 10).min(ANSWER_TIME)));
+    let limit = config.step_timeout.map(|time| worker.runtime.sleep(time - (time / 10).min(ANSWER_TIME)));
     let limit = limit.unwrap_or_else(|| Box::pin(std::future::pending()));
     let found = match select(pin!(waiting.all(&targets)), limit).await {
         Either::Left((found, _)) => found?,
@@ -42,17 +42,17 @@ pub(crate) async fn devices(
     Ok((found, targets))
 }
 
-/// The tasks that have not answered yet, and why.
+/// The tasks that have not answered yet, with the reason.
 struct Waiting<'a> {
     worker: &'a Arc<Worker>,
     cluster: ClusterSpec,
-    /// The client brought a cluster of its own, in which tasks have other names than they were started with.
+    /// The client brought its own cluster, in which tasks have other names than those they were started with.
     renames: bool,
     missing: Mutex<BTreeMap<Task, String>>,
 }
 
 impl Waiting<'_> {
-    /// The devices of all tasks; meanwhile the log tells who is missing.
+    /// The devices of all tasks; meanwhile the log names the tasks that have not answered.
     async fn all(&self, targets: &[Target]) -> Result<Vec<DeviceAttributes>> {
         let answers = pin!(try_join_all(targets.iter().map(|target| self.ask(target))));
         match select(answers, pin!(self.report())).await {
@@ -63,7 +63,7 @@ impl Waiting<'_> {
 
     /// The devices of a task, as soon as it answers.
     async fn ask(&self, (task, client): &Target) -> Result<Vec<DeviceAttributes>> {
-        let silent = format!("Task {task} at {} does not answer: it has not said anything yet", self.address(task));
+        let silent = format!("Task {task} at {} does not answer: no answer yet", self.address(task));
         self.missing.lock().insert(task.clone(), silent);
         let mut pause = FIRST_RETRY;
         loop {
@@ -74,18 +74,18 @@ impl Waiting<'_> {
                     return Ok(devices.into_iter().map(|device| renamed(device, task)).collect());
                 }
                 Err(error) if error.code == Code::Unavailable => {
-                    let why = error.message.lines().next().unwrap_or_default().to_string();
-                    self.missing.lock().insert(task.clone(), why);
+                    let reason = error.message.lines().next().unwrap_or_default().to_string();
+                    self.missing.lock().insert(task.clone(), reason);
                 }
-                Err(error) if error.code == Code::Unimplemented => return Err(self.no_task(task, error)),
+                Err(error) if error.code == Code::Unimplemented => return Err(self.not_a_task(task, error)),
                 Err(error) => return Err(from_task(error, &task.to_string())),
             }
-            self.worker.peers.sleep(pause).await;
+            self.worker.runtime.sleep(pause).await;
             pause = (pause * 2).min(LONGEST_RETRY);
         }
     }
 
-    /// An address that belongs to another task is a mistake that waiting does not mend.
+    /// Waiting does not help when the address belongs to another task.
     fn check_names(&self, task: &Task, devices: &[DeviceAttributes]) -> Result<()> {
         if self.renames {
             return Ok(());
@@ -100,10 +100,10 @@ impl Waiting<'_> {
         }
     }
 
-    /// The same of an address that belongs to a server of something else.
-    fn no_task(&self, task: &Task, error: Error) -> Error {
-        let said = if error.message.is_empty() { "it does not know GetStatus" } else { &error.message };
-        let text = format!("The address {} of {task} belongs to no TensorFlow server: {said}", self.address(task));
+    /// Nor when it belongs to a server that is not a TensorFlow server.
+    fn not_a_task(&self, task: &Task, error: Error) -> Error {
+        let reason = if error.message.is_empty() { "it does not know GetStatus" } else { &error.message };
+        let text = format!("The address {} of {task} is not that of a TensorFlow server: {reason}", self.address(task));
         Error::new(error.code, text)
     }
 
@@ -111,12 +111,12 @@ impl Waiting<'_> {
         self.cluster.address(task).unwrap_or("")
     }
 
-    /// Tells the log who is missing, again and again.
+    /// Logs the tasks that have not answered, at regular intervals.
     async fn report(&self) -> Infallible {
         loop {
-            self.worker.peers.sleep(REPORT).await;
-            for (task, why) in self.missing.lock().iter() {
-                tracing::info!("CreateSession still waiting for response from worker: {task}: {why}");
+            self.worker.runtime.sleep(REPORT).await;
+            for (task, reason) in self.missing.lock().iter() {
+                tracing::info!("CreateSession still waiting for response from worker: {task}: {reason}");
             }
         }
     }
@@ -125,7 +125,7 @@ impl Waiting<'_> {
         let missing = self.missing.lock();
         let reasons: Vec<&str> = missing.values().map(String::as_str).collect();
         let text = format!(
-            "CreateSession waited {time:?} in vain for {} of {tasks} tasks:\n{}",
+            "CreateSession: {} of {tasks} tasks did not answer within {time:?}:\n{}",
             reasons.len(),
             reasons.join("\n")
         );
@@ -133,7 +133,7 @@ impl Waiting<'_> {
     }
 }
 
-/// The master's own task: in a cluster that the client brings, the one at the address the client called.
+/// The master's own task: in a cluster that the client brings, the one at the address that the client called.
 pub(crate) fn own_task(worker: &Arc<Worker>, config: &SessionConfig) -> Result<Task> {
     let Some(cluster) = &config.cluster else { return Ok(worker.task().clone()) };
     let called = config.target.split_once("://").map_or(&*config.target, |(_, address)| address);
@@ -161,15 +161,15 @@ pub(crate) fn own_task(worker: &Arc<Worker>, config: &SessionConfig) -> Result<T
     }
 }
 
-/// The tasks that take part: the master's own, and those that match a filter.
+/// The tasks that take part: the master's own, and those that match a device filter.
 fn targets(worker: &Arc<Worker>, config: &SessionConfig, own: &Task) -> Result<Vec<Target>> {
     let cluster = config.cluster.clone().unwrap_or_else(|| worker.cluster());
     let filters = config.device_filters.iter().map(|filter| DeviceSpec::parse(filter)).collect::<Result<Vec<_>>>()?;
     let mut targets = vec![(own.clone(), worker.client())];
     for task in cluster.tasks().filter(|task| task != own) {
         if filters.is_empty() || filters.iter().any(|filter| filter.matches(&task.spec())) {
-            let link = worker.link(&cluster, &task)?;
-            targets.push((task, link));
+            let client = worker.link(&cluster, &task)?;
+            targets.push((task, client));
         }
     }
     Ok(targets)

@@ -1,14 +1,15 @@
-//! The master: sessions of clients, and what their steps become.
+//! The master of a task: it plans the steps of its clients and runs them on the workers of the cluster.
 
 mod callable;
 mod discover;
-mod noting;
 mod partial;
 mod plans;
 mod session;
 mod step;
+mod transfer_log;
 
-use crate::api::{DeviceAttributes, aside, from_task};
+use crate::api::{DeviceAttributes, from_task};
+use crate::runtime::run_long;
 use crate::{SessionConfig, Worker, ids};
 use futures_util::future::join_all;
 use graph::GraphDef;
@@ -22,21 +23,21 @@ use tensor::Tensor;
 pub use callable::CallableOptions;
 pub use step::{RunMetadata, RunStep, RunStepAnswer};
 
-/// The master of one task.
+/// The master of one task. A session reaches it as a [`MasterClient`](crate::MasterClient).
 pub struct Master {
     worker: Arc<Worker>,
-    /// What sessions get that do not ask for something else.
+    /// The configuration of sessions where they do not set their own.
     default_config: SessionConfig,
     sessions: Mutex<FxHashMap<String, Arc<MasterSession>>>,
 }
 
 impl Master {
-    /// The master that plans for clients of this worker's task.
+    /// The master of this worker's task.
     pub fn new(worker: Arc<Worker>) -> Arc<Master> {
         Master::with_default(worker, SessionConfig::default())
     }
 
-    /// The same, with a configuration that is laid under that of every session.
+    /// A master with a default configuration: sessions use it where they set nothing themselves.
     pub fn with_default(worker: Arc<Worker>, default_config: SessionConfig) -> Arc<Master> {
         Arc::new(Master { worker, default_config, sessions: Mutex::default() })
     }
@@ -49,7 +50,7 @@ impl Master {
     /// Opens a session; gives its handle. The graph is at version 0.
     pub async fn create_session(&self, graph: GraphDef, config: SessionConfig) -> Result<String> {
         let handle = ids::session_handle();
-        let config = config.laid_over(&self.default_config);
+        let config = config.or_default(&self.default_config);
         let session = MasterSession::open(&self.worker, handle.clone(), graph, config).await?;
         self.sessions.lock().insert(handle.clone(), Arc::new(session));
         Ok(handle)
@@ -58,7 +59,7 @@ impl Master {
     /// Adds nodes to a session's graph; gives its new version.
     pub fn extend_session(&self, session: &str, graph: &GraphDef, version: i64) -> Result<i64> {
         let session = self.session(session)?;
-        aside(&*self.worker.peers, || session.extend(graph, version))
+        run_long(&*self.worker.runtime, || session.extend(graph, version))
     }
 
     /// Runs a step.
@@ -66,7 +67,7 @@ impl Master {
         self.session(session)?.run_step(request).await
     }
 
-    /// Announces a step that will be run piece by piece; gives its handle.
+    /// Announces a partial run, a step that is run in several parts; gives its handle.
     pub async fn partial_run_setup(
         &self,
         session: &str,
@@ -97,7 +98,7 @@ impl Master {
         self.session(session)?.release_callable(handle)
     }
 
-    /// Ends a session: its running steps are cancelled, its workers told.
+    /// Ends a session: cancels its running steps and ends it at all tasks.
     pub async fn close_session(&self, session: &str) -> Result<()> {
         let found = self.sessions.lock().remove(session);
         let found =
@@ -106,7 +107,7 @@ impl Master {
         Ok(())
     }
 
-    /// The devices of a session; of this task and all its peers, if there is none.
+    /// The devices of a session; without a session, those of all tasks of the cluster.
     pub async fn list_devices(&self, session: &str) -> Result<Vec<DeviceAttributes>> {
         if session.is_empty() {
             let (devices, _) = discover::devices(&self.worker, &SessionConfig::default()).await?;
@@ -115,7 +116,8 @@ impl Master {
         Ok(self.session(session)?.attributes.clone())
     }
 
-    /// Ends all sessions and forgets containers on all tasks: on all that can be reached, if some cannot.
+    /// Ends all sessions and clears containers on all tasks. A task that cannot be reached is an error, but the others are
+    /// cleared.
     pub async fn reset(&self, containers: Vec<String>) -> Result<()> {
         self.close_all(closed()).await;
         let cluster = self.worker.cluster();
@@ -131,14 +133,14 @@ impl Master {
         join_all(calls).await.into_iter().collect()
     }
 
-    /// Ends all sessions: the server is going away. Their clients may find it, or another in its place, later.
+    /// Ends all sessions because the server stops. The code of the error tells clients that they may try again later.
     pub async fn shut_down(&self) {
         self.close_all(unavailable!("Task {} was told to stop, and ends its steps", self.worker.task())).await;
     }
 
-    async fn close_all(&self, why: Error) {
+    async fn close_all(&self, error: Error) {
         let sessions: Vec<_> = self.sessions.lock().drain().map(|(_, session)| session).collect();
-        join_all(sessions.iter().map(|session| session.close(why.clone()))).await;
+        join_all(sessions.iter().map(|session| session.close(error.clone()))).await;
     }
 
     fn session(&self, handle: &str) -> Result<Arc<MasterSession>> {
@@ -146,7 +148,7 @@ impl Master {
     }
 }
 
-/// The error of steps whose session is closed by its client.
+/// The error of steps whose session is closed by its client, in TensorFlow's words.
 fn closed() -> Error {
     cancelled!("Step was cancelled by an explicit call to `Session::Close()`.")
 }

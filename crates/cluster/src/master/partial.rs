@@ -1,4 +1,4 @@
-//! Steps that are run piece by piece: some feeds now, some fetches now, the rest later.
+//! Partial runs: steps that are run in several parts, each with some of the feeds and fetches.
 
 use crate::api::RunGraph;
 use crate::ids;
@@ -13,7 +13,7 @@ use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// The steps that have begun and not ended.
+/// The partial runs that have begun and not ended, by handle.
 #[derive(Default)]
 pub(crate) struct PartialRuns {
     runs: Mutex<FxHashMap<String, Partial>>,
@@ -66,21 +66,19 @@ impl MasterSession {
             partial.accept(&request)?;
             (partial.clone(), partial.feeds.is_empty() && partial.fetches.is_empty())
         };
-        let ending = Ending { session: self, handle: &handle };
-        let answer = self.run_piece(&partial, request, last).await?;
-        if !last {
-            std::mem::forget(ending);
-        }
+        let mut end = EndOnDrop { session: self, handle: &handle, is_armed: true };
+        let answer = self.run_part_of_step(&partial, request, last).await?;
+        end.is_armed = last;
         Ok(answer)
     }
 
-    /// Ends all runs of which pieces are missing: they will not come any more.
+    /// Ends all partial runs that are not complete, as their remaining parts will not come.
     pub fn end_partial_runs(&self) {
         let runs = std::mem::take(&mut *self.partials.runs.lock());
         runs.into_values().for_each(|partial| partial.end(self));
     }
 
-    async fn run_piece(&self, partial: &Partial, request: RunStep, last: bool) -> Result<RunStepAnswer> {
+    async fn run_part_of_step(&self, partial: &Partial, request: RunStep, last: bool) -> Result<RunStepAnswer> {
         let plan = &partial.plan;
         let exchanged = plan.exchange(request.feeds, &request.fetches)?;
         let calls = plan.parts.iter().zip(exchanged).map(|(part, Exchanged { send, recv })| {
@@ -108,14 +106,18 @@ impl MasterSession {
     }
 }
 
-/// Ends a run when its last piece is done, and when one fails or nobody waits for it any more.
-struct Ending<'a> {
+/// Ends a partial run after its last part, and when a part fails or its caller goes away.
+struct EndOnDrop<'a> {
     session: &'a MasterSession,
     handle: &'a str,
+    is_armed: bool,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
+        if !self.is_armed {
+            return;
+        }
         let partial = self.session.partials.runs.lock().remove(self.handle);
         if let Some(partial) = partial {
             partial.end(self.session);
@@ -124,12 +126,12 @@ impl Drop for Ending<'_> {
 }
 
 impl Partial {
-    /// Tells all tasks that no more pieces will come.
+    /// Ends the step at all tasks.
     fn end(&self, session: &MasterSession) {
         drop(Cleanup { session, plan: &self.plan, step_id: self.step_id });
     }
 
-    /// Checks a piece against what was announced, and notes it.
+    /// Checks a part against what was announced, and records its feeds and fetches.
     fn accept(&mut self, request: &RunStep) -> Result<()> {
         for (name, _) in &request.feeds {
             if self.fed.contains(name) {
@@ -147,16 +149,7 @@ impl Partial {
                 return Err(invalid!("The fetch {name} was not specified in partial_run_setup."));
             }
         }
-        let now: FxHashSet<&String> = request.feeds.iter().map(|(name, _)| name).collect();
-        let missing: FxHashSet<Edge> =
-            self.feeds.iter().filter(|name| !now.contains(name)).filter_map(|name| self.edge(name)).collect();
-        for name in &request.fetches {
-            if let Some(edge) = self.edge(name)
-                && self.needs(edge, &missing)
-            {
-                return Err(invalid!("Fetch {name} can't be computed from the feeds that have been fed so far."));
-            }
-        }
+        self.check_dependencies(request)?;
         for (name, _) in &request.feeds {
             self.feeds.remove(name);
             self.fed.insert(name.clone());
@@ -173,16 +166,38 @@ impl Partial {
         Some(Edge { node: self.graph.find(parsed.node)?, index: parsed.index? })
     }
 
-    /// Whether a tensor depends on one that has not been fed.
-    fn needs(&self, fetch: Edge, missing: &FxHashSet<Edge>) -> bool {
+    /// An error if a fetch of this part depends on a feed that has not been given yet.
+    fn check_dependencies(&self, request: &RunStep) -> Result<()> {
+        let given: FxHashSet<&String> = request.feeds.iter().map(|(name, _)| name).collect();
+        let missing = self.feeds.iter().filter(|name| !given.contains(name));
+        let missing: FxHashSet<Edge> = missing.filter_map(|name| self.edge(name)).collect();
         let fed: FxHashSet<Edge> = self.fed.iter().filter_map(|name| self.edge(name)).collect();
-        let mut seen = FxHashSet::default();
+        // Nodes found not to depend on a missing feed need not be visited again for the next fetch.
+        let mut visited = FxHashSet::default();
+        for name in &request.fetches {
+            if let Some(edge) = self.edge(name)
+                && self.depends(edge, &missing, &fed, &mut visited)
+            {
+                return Err(invalid!("Fetch {name} can't be computed from the feeds that have been fed so far."));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a tensor depends on a missing one, other than through tensors that were fed.
+    fn depends(
+        &self,
+        fetch: Edge,
+        missing: &FxHashSet<Edge>,
+        fed: &FxHashSet<Edge>,
+        visited: &mut FxHashSet<graph::NodeId>,
+    ) -> bool {
         let mut queue = vec![fetch];
         while let Some(edge) = queue.pop() {
             if missing.contains(&edge) {
                 return true;
             }
-            if fed.contains(&edge) || !seen.insert(edge.node) {
+            if fed.contains(&edge) || !visited.insert(edge.node) {
                 continue;
             }
             let node = self.graph.node(edge.node);

@@ -1,7 +1,8 @@
-//! Plans: for each set of feeds, fetches and targets, the graphs registered at the tasks.
+//! Plans: for each set of feeds, fetches and targets, the graphs that are registered at the tasks.
 
-use crate::api::{RegisterGraph, WorkerClient, aside, from_task};
+use crate::api::{RegisterGraph, WorkerClient, from_task};
 use crate::master::session::MasterSession;
+use crate::runtime::{Work, run_long};
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{Shared, join_all};
@@ -9,31 +10,31 @@ use graph::GraphDef;
 use parking_lot::Mutex;
 use plan::Signature;
 use rustc_hash::FxHashMap;
-use status::{Result, internal};
+use status::{Result, internal, unavailable};
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// The plans made so far; they stay right when the graph grows.
+/// The plans of a session. A plan stays valid when the graph grows, as nodes are only ever added.
 #[derive(Default)]
 pub(crate) struct Plans {
-    made: Mutex<FxHashMap<Signature, Making>>,
+    by_signature: Mutex<FxHashMap<Signature, Planning>>,
     count: std::sync::atomic::AtomicU64,
 }
 
-/// A plan, or somebody who makes it for all who want it.
+/// A plan, or the result of the planning that is under way.
 #[derive(Clone)]
-enum Making {
-    Made(Arc<Plan>),
-    Begun(Shared<oneshot::Receiver<Result<Arc<Plan>>>>),
+enum Planning {
+    Done(Arc<Plan>),
+    Running(Shared<oneshot::Receiver<Result<Arc<Plan>>>>),
 }
 
-/// A step made ready at all tasks that take part.
+/// A step whose graphs are registered at all tasks that take part.
 pub(crate) struct Plan {
     pub parts: Vec<PlanPart>,
     feeds: FxHashMap<String, Exchange>,
     fetches: FxHashMap<String, Exchange>,
-    /// The graphs of a session that logs its placement, until a step has told the client.
-    pub untold: Mutex<Vec<GraphDef>>,
+    /// The graphs of a session that logs its placement, until the answer of a step has carried them to the client.
+    pub unreported: Mutex<Vec<GraphDef>>,
     signature: Signature,
     number: u64,
 }
@@ -47,15 +48,15 @@ pub(crate) struct PlanPart {
     pub is_own: bool,
 }
 
-/// How a feed or fetch travels.
+/// How a feed or fetch is sent.
 pub(crate) struct Exchange {
-    /// With the run of this part,
+    /// The part whose run carries it.
     part: usize,
-    /// under this key.
+    /// Its rendezvous key.
     pub key: String,
 }
 
-/// What the run of one part takes and gives.
+/// The feeds and fetches of one part's run.
 #[derive(Clone, Default)]
 pub(crate) struct Exchanged {
     pub send: Vec<(String, Tensor)>,
@@ -63,11 +64,11 @@ pub(crate) struct Exchanged {
 }
 
 impl Plan {
-    /// What of a step's feeds and fetches each part exchanges, in the order of the parts.
+    /// Divides the feeds and fetches of a step among the parts, in the order of the parts.
     pub fn exchange(&self, feeds: Vec<(String, Tensor)>, fetches: &[String]) -> Result<Vec<Exchanged>> {
         let mut parts = vec![Exchanged::default(); self.parts.len()];
         for (name, tensor) in feeds {
-            let feed = self.feeds.get(&name).ok_or_else(|| internal!("{name} is no feed of this step"))?;
+            let feed = self.feeds.get(&name).ok_or_else(|| internal!("{name} is not a feed of this step"))?;
             parts[feed.part].send.push((feed.key.clone(), tensor));
         }
         for name in fetches {
@@ -77,13 +78,13 @@ impl Plan {
         Ok(parts)
     }
 
-    /// How a fetch travels.
+    /// How a fetch is sent.
     pub fn fetch(&self, name: &str) -> Result<&Exchange> {
-        self.fetches.get(name).ok_or_else(|| internal!("{name} is no fetch of this step"))
+        self.fetches.get(name).ok_or_else(|| internal!("{name} is not a fetch of this step"))
     }
 }
 
-/// Where each name is, among those of all parts.
+/// The feeds or fetches of all parts by name.
 fn by_name<'a>(parts: impl Iterator<Item = &'a Vec<(String, String)>>) -> FxHashMap<String, Exchange> {
     let of_part = |(part, names): (usize, &'a Vec<(String, String)>)| {
         names.iter().map(move |(name, key)| (name.clone(), Exchange { part, key: key.clone() }))
@@ -92,47 +93,53 @@ fn by_name<'a>(parts: impl Iterator<Item = &'a Vec<(String, String)>>) -> FxHash
 }
 
 impl MasterSession {
-    /// The plan of a signature, made at its first use. It is made to its end even if nobody waits for it any more: a step
-    /// that is tried again after it ran out of time finds it.
+    /// The plan of a signature, made at its first use. Planning goes on when the step that began it is given up: a step
+    /// that is repeated after it ran out of time finds the plan.
     pub async fn plan(self: &Arc<Self>, mut signature: Signature) -> Result<Arc<Plan>> {
         signature.feeds.sort_unstable();
         signature.fetches.sort_unstable();
         signature.targets.sort_unstable();
         match self.begin_plan(signature) {
-            Making::Made(plan) => Ok(plan),
-            Making::Begun(wait) => wait.await.unwrap_or_else(|_| Err(internal!("the planning was given up"))),
+            Planning::Done(plan) => Ok(plan),
+            Planning::Running(result) => {
+                result.await.unwrap_or_else(|_| Err(unavailable!("the task was stopped while it planned the step")))
+            }
         }
     }
 
-    fn begin_plan(self: &Arc<Self>, signature: Signature) -> Making {
-        let (tell, told) = oneshot::channel();
-        let begun = Making::Begun(told.shared());
+    fn begin_plan(self: &Arc<Self>, signature: Signature) -> Planning {
+        let (sender, receiver) = oneshot::channel();
+        let running = Planning::Running(receiver.shared());
         {
-            let mut made = self.plans.made.lock();
-            if let Some(known) = made.get(&signature) {
+            let mut plans = self.plans.by_signature.lock();
+            if let Some(known) = plans.get(&signature) {
                 return known.clone();
             }
-            made.insert(signature.clone(), begun.clone());
+            plans.insert(signature.clone(), running.clone());
         }
         let session = self.clone();
-        self.worker.peers.spawn(Box::pin(async move {
+        let mut work: Work = Box::pin(async move {
             let plan = session.make_plan(&signature).await.map(Arc::new);
             {
-                let mut made = session.plans.made.lock();
+                let mut plans = session.plans.by_signature.lock();
                 match &plan {
-                    Ok(plan) => made.insert(signature, Making::Made(plan.clone())),
-                    Err(_) => made.remove(&signature),
+                    Ok(plan) => plans.insert(signature, Planning::Done(plan.clone())),
+                    Err(_) => plans.remove(&signature),
                 };
             }
-            let _ = tell.send(plan);
-        }));
-        begun
+            let _ = sender.send(plan);
+        });
+        // Without other tasks there is nothing to wait for, and the first poll makes the plan.
+        if work.as_mut().now_or_never().is_none() {
+            self.worker.runtime.spawn(work);
+        }
+        running
     }
 
     async fn make_plan(&self, signature: &Signature) -> Result<Plan> {
         let number = self.plans.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let parts = aside(&*self.worker.peers, || self.cut(signature, number))?;
-        let untold = match self.config.log_placement {
+        let parts = run_long(&*self.worker.runtime, || self.cut(signature, number))?;
+        let unreported = match self.config.log_placement {
             true => parts.iter().map(|part| part.graph.clone()).collect(),
             false => Vec::new(),
         };
@@ -143,19 +150,20 @@ impl MasterSession {
             parts: self.all_or_none(registered).await?,
             feeds,
             fetches,
-            untold: Mutex::new(untold),
+            unreported: Mutex::new(unreported),
             signature: signature.clone(),
             number,
         })
     }
 
-    /// The graphs a plan runs, one for each task: made again for the few who ask rather than kept for all.
+    /// The graphs that a plan runs, one for each task. They are made again when a step asks for them: few do, and keeping
+    /// them would take as much memory as the graph for every plan.
     pub fn partition_graphs(&self, plan: &Plan) -> Result<Vec<GraphDef>> {
-        let parts = aside(&*self.worker.peers, || self.cut(&plan.signature, plan.number))?;
+        let parts = run_long(&*self.worker.runtime, || self.cut(&plan.signature, plan.number))?;
         Ok(parts.into_iter().map(|part| part.graph).collect())
     }
 
-    /// Cuts what a signature needs out of the graph, and apart by task.
+    /// Prunes the graph to what a signature needs, and partitions it by task.
     fn cut(&self, signature: &Signature, number: u64) -> Result<Vec<plan::Part>> {
         let (graph, placement) = {
             let state = self.state.read();
@@ -166,7 +174,7 @@ impl MasterSession {
     }
 
     async fn register(&self, task: String, graph: GraphDef) -> Result<PlanPart> {
-        let target = self.targets.iter().find(|(known, _)| known.to_string() == task);
+        let target = self.target_by_name.get(&task).map(|&place| &self.targets[place]);
         let (known, client) = target.ok_or_else(|| internal!("{task} is not in the session"))?;
         let request = RegisterGraph { session: self.handle.clone(), graph, no_rewriting: self.config.no_rewriting };
         let is_own = *known == self.own;
@@ -175,11 +183,12 @@ impl MasterSession {
         Ok(PlanPart { task, client: client.clone(), graph, is_own })
     }
 
-    /// The parts of a plan; if one is refused, the others are of no use to their tasks.
+    /// The parts of a plan. If one task refuses its part, the others are deregistered.
     async fn all_or_none(&self, parts: Vec<Result<PlanPart>>) -> Result<Vec<PlanPart>> {
         if parts.iter().any(|part| part.is_err()) {
-            let useless = parts.iter().flatten();
-            join_all(useless.map(|part| part.client.deregister_graph(self.handle.clone(), part.graph.clone()))).await;
+            let registered = parts.iter().flatten();
+            join_all(registered.map(|part| part.client.deregister_graph(self.handle.clone(), part.graph.clone())))
+                .await;
         }
         parts.into_iter().collect()
     }

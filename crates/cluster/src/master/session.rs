@@ -1,37 +1,41 @@
-//! A client's session: its graph, where its nodes are, the steps it runs.
+//! A client's session: its graph, the placement of the nodes, and what its steps need.
 
-use crate::api::{CreateWorkerSession, DeviceAttributes, aside, from_task};
+use crate::api::{CreateWorkerSession, DeviceAttributes, from_task};
 use crate::master::callable::Callables;
 use crate::master::discover::{self, Target};
 use crate::master::partial::PartialRuns;
 use crate::master::plans::Plans;
+use crate::runtime::run_long;
 use crate::{SessionConfig, Task, Worker};
 use futures_util::future::join_all;
 use graph::{DeviceSpec, FlatGraph, GraphDef};
 use op::Cancel;
 use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use plan::{Device, LowerOptions, Placement};
+use rustc_hash::FxHashMap;
 use status::{Error, Result, aborted, invalid};
 use std::sync::Arc;
 
 pub(crate) struct MasterSession {
     pub handle: String,
     pub worker: Arc<Worker>,
-    /// The master's own task, as this session calls it.
+    /// The master's own task, by its name in this session's cluster.
     pub own: Task,
     pub config: SessionConfig,
     pub attributes: Vec<DeviceAttributes>,
     pub devices: Vec<Device>,
     pub targets: Vec<Target>,
+    /// Places in `targets` by the names of the tasks.
+    pub target_by_name: FxHashMap<String, usize>,
     pub state: RwLock<State>,
     pub plans: Plans,
     pub callables: Callables,
     pub partials: PartialRuns,
-    /// Tells running steps that the session is closed.
+    /// Ends the running steps when the session is closed.
     pub closing: Cancel,
 }
 
-/// The graph and where its nodes are.
+/// The graph and the placement of its nodes.
 pub(crate) struct State {
     pub graph: Arc<FlatGraph>,
     pub placement: Arc<Placement>,
@@ -51,7 +55,7 @@ impl MasterSession {
             .iter()
             .map(|device| Ok(Device::new(DeviceSpec::parse(&device.name)?, device.incarnation, &worker.device_types)))
             .collect::<Result<Vec<_>>>()?;
-        let (graph, placement) = aside(&*worker.peers, || {
+        let (graph, placement) = run_long(&*worker.runtime, || {
             let graph = lowered(FlatGraph::new(&def, worker.registry.as_ref())?, worker, &own)?;
             let placement = plan::place(&graph, &devices, &[], config.soft_placement)?;
             Ok((graph, placement))
@@ -66,6 +70,7 @@ impl MasterSession {
             config,
             attributes,
             devices,
+            target_by_name: targets.iter().enumerate().map(|(place, (task, _))| (task.to_string(), place)).collect(),
             targets,
             state: RwLock::new(State { graph: Arc::new(graph), placement: Arc::new(placement), version: 0 }),
             plans: Plans::default(),
@@ -73,12 +78,12 @@ impl MasterSession {
             partials: PartialRuns::default(),
             closing: Cancel::default(),
         };
-        session.announce().await?;
+        session.create_at_tasks().await?;
         Ok(session)
     }
 
-    /// Tells every task of the session about it.
-    async fn announce(&self) -> Result<()> {
+    /// Creates the session at every task that takes part.
+    async fn create_at_tasks(&self) -> Result<()> {
         let calls = self.targets.iter().map(|(task, client)| {
             client.create_session(CreateWorkerSession {
                 session: self.handle.clone(),
@@ -95,7 +100,7 @@ impl MasterSession {
     }
 
     pub fn extend(&self, def: &GraphDef, version: i64) -> Result<i64> {
-        // Steps go on with the graph as it was meanwhile.
+        // Steps that begin meanwhile use the graph as it was.
         let state = self.state.upgradable_read();
         if version != state.version {
             return Err(aborted!("Current version is {} but caller expected {version}.", state.version));
@@ -120,9 +125,9 @@ impl MasterSession {
         Ok(state.version)
     }
 
-    /// Ends running steps with this error and tells the workers that the session is over.
-    pub async fn close(&self, why: Error) {
-        self.closing.cancel(why);
+    /// Ends running steps with this error, and ends the session at all tasks.
+    pub async fn close(&self, error: Error) {
+        self.closing.cancel(error);
         self.end_partial_runs();
         let calls = self.targets.iter().map(|(_, client)| client.delete_session(self.handle.clone()));
         for ((task, _), answer) in self.targets.iter().zip(join_all(calls).await) {
@@ -133,7 +138,7 @@ impl MasterSession {
     }
 }
 
-/// The same graph, where functions whose bodies are on several tasks have become part of it.
+/// The graph with the bodies of functions that span several tasks inlined.
 fn lowered(graph: FlatGraph, worker: &Worker, own: &Task) -> Result<FlatGraph> {
     let options = LowerOptions { home: own.spec(), always: false };
     Ok(plan::lower(&graph, worker.registry.as_ref(), &options)?.unwrap_or(graph))

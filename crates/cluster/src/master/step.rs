@@ -1,17 +1,18 @@
-//! One step: run on all tasks that take part, cancelled on all when one fails.
+//! One step: run on all tasks that take part, and cancelled on all of them when one fails.
 
 use crate::RunOptions;
 use crate::api::{RunGraph, RunGraphAnswer, StepStats, TransferStats, from_task};
 use crate::ids;
-use crate::master::noting::Noting;
 use crate::master::plans::{Exchanged, Plan, PlanPart};
 use crate::master::session::MasterSession;
+use crate::master::transfer_log::TransferLog;
 use futures_channel::oneshot;
 use futures_util::future::{Either, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use graph::GraphDef;
 use op::{Cancel, CancelToken};
 use plan::Signature;
+use rustc_hash::FxHashMap;
 use status::{Code, Error, Result, internal};
 use std::sync::Arc;
 use tensor::Tensor;
@@ -21,40 +22,40 @@ use tensor::Tensor;
 pub struct RunStep {
     /// Values by tensor name.
     pub feeds: Vec<(String, Tensor)>,
-    /// Tensors wanted.
+    /// Tensors to fetch.
     pub fetches: Vec<String>,
     /// Nodes to run.
     pub targets: Vec<String>,
     /// Its options.
     pub options: RunOptions,
-    /// A step announced before, of which this is one piece.
+    /// The handle of a partial run, if this is one part of it.
     pub partial: Option<String>,
 }
 
-/// What a step gave.
+/// The results of a step.
 #[derive(Debug, Default)]
 pub struct RunStepAnswer {
-    /// The tensors wanted, by name.
+    /// The fetched tensors, by name.
     pub tensors: Vec<(String, Tensor)>,
-    /// What was asked for besides.
+    /// What the options of the step ask for besides.
     pub metadata: RunMetadata,
 }
 
-/// What a client may learn about a step.
+/// What a step reports about itself, where its options ask for it.
 #[derive(Clone, Debug, Default)]
 pub struct RunMetadata {
     /// When nodes ran.
     pub stats: StepStats,
     /// Which tensors came from other tasks.
     pub transfers: Vec<TransferStats>,
-    /// What was run, by task: if the step's options ask for it, or at the first step of its kind in a session that logs
-    /// its placement.
+    /// The graphs that were run, one for each task: if the step's options ask for them, and for the first step of each
+    /// signature in a session that logs its placement.
     pub partition_graphs: Vec<GraphDef>,
 }
 
 impl RunMetadata {
-    /// Where nodes ran, a line for each as the master's log has it: `name: (Op): device`. Transfers between tasks are
-    /// left out.
+    /// The placement of the nodes, in lines as the master logs them: `name: (Op): device`. Transfers between tasks are left
+    /// out.
     pub fn placement(&self) -> Vec<String> {
         let nodes = self.partition_graphs.iter().flat_map(|graph| &graph.nodes);
         let nodes = nodes.filter(|node| !["_Send", "_Recv"].contains(&&*node.op));
@@ -62,7 +63,7 @@ impl RunMetadata {
     }
 }
 
-/// So long before the end of its time a step is given up: the answer takes a moment.
+/// A step is given up this long before its time is over, as the answer takes time too.
 const ANSWER_TIME: std::time::Duration = std::time::Duration::from_millis(20);
 
 impl MasterSession {
@@ -83,23 +84,23 @@ impl MasterSession {
         self.bounded(call, timeout).await
     }
 
-    /// Ends a step early when the session closes or its time is up: its own, or that of every step of the session.
+    /// Ends a step early when the session closes or the step's timeout passes: its own, or that of all steps of the session.
     pub async fn bounded<T>(
         &self,
         call: impl Future<Output = Result<T>>,
         timeout: Option<std::time::Duration>,
     ) -> Result<T> {
         let timeout = timeout.or(self.config.step_timeout);
-        let (tell, told) = oneshot::channel::<Error>();
-        let token = self.closing.register(move |error| drop(tell.send(error.clone())))?;
+        let (sender, closed) = oneshot::channel::<Error>();
+        let token = self.closing.register(move |error| drop(sender.send(error.clone())))?;
         let _registered = Registered(&self.closing, token);
         let call = std::pin::pin!(call);
         match timeout {
-            None => end(select(call, told).await),
+            None => end(select(call, closed).await),
             Some(time) => {
-                // The transport ends the call at the same time, as cancelled: who asked should hear why before that.
-                let sleep = self.worker.peers.sleep(time - (time / 20).min(ANSWER_TIME));
-                match select(std::pin::pin!(select(call, told)), sleep).await {
+                // The client's own timer ends the call at the same time, as cancelled. The reason should reach it before.
+                let sleep = self.worker.runtime.sleep(time - (time / 20).min(ANSWER_TIME));
+                match select(std::pin::pin!(select(call, closed)), sleep).await {
                     Either::Left((ended, _)) => end(ended),
                     Either::Right(_) => Err(Error::new(Code::DeadlineExceeded, "Timed out waiting for notification")),
                 }
@@ -130,22 +131,23 @@ impl MasterSession {
             };
             calls.push((part, request));
         }
-        // A task alone receives nothing from others.
-        let noting = match options.trace && plan.parts.len() > 1 {
-            true => Some(Noting::begin(self, plan, step_id).await),
+        // A single task receives nothing from others.
+        let transfer_log = match options.trace && plan.parts.len() > 1 {
+            true => Some(TransferLog::open(self, plan, step_id).await),
             false => None,
         };
         let cleanup = Cleanup { session: self, plan, step_id };
         let answers = self.run_parts(calls).await;
         drop(cleanup);
         let mut answer = self.collect(plan, answers?, fetches, options)?;
-        if let Some(noting) = noting {
-            answer.metadata.transfers = noting.end().await;
+        if let Some(log) = transfer_log {
+            answer.metadata.transfers = log.close().await;
         }
         Ok(answer)
     }
 
-    /// All parts at once. The first root cause wins, and ends the others by dropping their calls.
+    /// Runs all parts at once. The first error that is not the consequence of another one ends the step, and dropping the
+    /// other calls cancels them.
     pub async fn run_parts(&self, mut calls: Vec<(&PlanPart, RunGraph)>) -> Result<Vec<RunGraphAnswer>> {
         if calls.len() == 1
             && let Some((part, request)) = calls.pop()
@@ -184,32 +186,33 @@ impl MasterSession {
         fetches: &[String],
         options: &RunOptions,
     ) -> Result<RunStepAnswer> {
-        let mut answer = RunStepAnswer::default();
-        let mut received: Vec<(String, Tensor)> = Vec::new();
+        let mut metadata = RunMetadata::default();
+        let count = answers.iter().map(|answer| answer.recv.len()).sum();
+        let mut received = FxHashMap::with_capacity_and_hasher(count, Default::default());
         for part in answers {
             received.extend(part.recv);
-            answer.metadata.stats.extend(part.stats);
+            metadata.stats.extend(part.stats);
         }
-        for name in fetches {
-            let key = &plan.fetch(name)?.key;
-            let place = received.iter().position(|(found, _)| found == key);
-            let place = place.ok_or_else(|| internal!("the step gave no value for {name}"))?;
-            let tensor = match fetches.iter().filter(|other| *other == name).count() {
-                1 => received.swap_remove(place).1,
-                _ => received[place].1.clone(),
-            };
-            answer.tensors.push((name.clone(), tensor));
-        }
-        let untold = std::mem::take(&mut *plan.untold.lock());
-        answer.metadata.partition_graphs = match options.partition_graphs {
-            true if untold.is_empty() => self.partition_graphs(plan)?,
-            _ => untold,
+        let tensors = fetched(plan, &received, fetches)?;
+        let unreported = std::mem::take(&mut *plan.unreported.lock());
+        metadata.partition_graphs = match options.partition_graphs {
+            true if unreported.is_empty() => self.partition_graphs(plan)?,
+            _ => unreported,
         };
-        Ok(answer)
+        Ok(RunStepAnswer { tensors, metadata })
     }
 }
 
-/// Somebody who wants to hear that the session closes, until he is dropped.
+/// The tensors of the fetches, in their order; the same tensor may be fetched twice.
+fn fetched(plan: &Plan, received: &FxHashMap<String, Tensor>, fetches: &[String]) -> Result<Vec<(String, Tensor)>> {
+    let tensor = |name: &String| {
+        let tensor = received.get(&plan.fetch(name)?.key).cloned();
+        Ok((name.clone(), tensor.ok_or_else(|| internal!("the step gave no value for {name}"))?))
+    };
+    fetches.iter().map(tensor).collect()
+}
+
+/// A callback for the end of the session, until this is dropped.
 struct Registered<'a>(&'a Cancel, CancelToken);
 
 impl Drop for Registered<'_> {
@@ -237,19 +240,19 @@ impl Drop for Cleanup<'_> {
     fn drop(&mut self) {
         let (plan, step_id) = (self.plan.clone(), self.step_id);
         let work = async move {
-            let tell = async |part: &PlanPart| {
+            let clean_up = async |part: &PlanPart| {
                 if let Err(error) = part.client.cleanup_graph(step_id).await {
                     tracing::debug!("{} did not clean up step {step_id}: {error}", part.task);
                 }
             };
-            // All at once: one that is lost must not keep it from the others.
-            join_all(plan.parts.iter().map(tell)).await;
+            // All at once: a task that does not answer must not delay the others.
+            join_all(plan.parts.iter().map(clean_up)).await;
         };
         if self.plan.parts.iter().all(|part| part.is_own) {
-            // Nothing to wait for: the worker is this task's own.
+            // The worker of this task is called directly, so there is nothing to wait for.
             let _ = futures_util::FutureExt::now_or_never(work);
         } else {
-            self.session.worker.peers.spawn(Box::pin(work));
+            self.session.worker.runtime.spawn(Box::pin(work));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! A client's configuration laid over a server's.
+//! A client's configuration, completed with the default of a server.
 
 use crate::SessionConfig;
 use crate::tests::ms;
 
 #[test]
-fn a_client_keeps_what_it_asks_for_and_gets_the_rest() {
+fn a_client_keeps_its_own_values_and_gets_the_rest_from_the_default() {
     let client = SessionConfig {
         device_filters: vec!["/job:ps".to_string()],
         step_timeout: Some(ms(5)),
@@ -22,7 +22,7 @@ fn a_client_keeps_what_it_asks_for_and_gets_the_rest() {
         soft_placement: true,
         ..SessionConfig::default()
     };
-    let both = client.laid_over(&server);
+    let both = client.or_default(&server);
     assert_eq!(both.device_filters, ["/job:worker", "/job:ps"]);
     assert_eq!((both.step_timeout, both.intra_op_threads, both.inter_op_threads), (Some(ms(5)), 2, 4));
     assert_eq!(both.device_count, [("CPU".to_string(), 1), ("GPU".to_string(), 0)]);

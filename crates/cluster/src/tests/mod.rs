@@ -3,6 +3,7 @@
 
 mod buffers;
 mod config;
+mod local_runtime;
 mod net;
 mod partial;
 mod plans;
@@ -267,7 +268,7 @@ fn a_session_waits_for_tasks_that_are_not_up_and_says_which_in_the_end() {
     assert_eq!(error.code, Code::DeadlineExceeded);
     assert_eq!(
         error.message,
-        "CreateSession waited 30s in vain for 2 of 3 tasks:\n\
+        "CreateSession: 2 of 3 tasks did not answer within 30s:\n\
          Task /job:ps/replica:0/task:0 at net does not answer: connection refused\n\
          Task /job:worker/replica:0/task:1 at net does not answer: connection refused"
     );
@@ -281,7 +282,7 @@ fn a_session_begins_when_the_last_task_is_up() {
     let master = Master::new(net.worker("worker:0"));
     let session = master.create_session(toy::parse("a @ps:0 = Number 1"), SessionConfig::default());
     let healed = async {
-        let heal = net.worker("worker:0").peers.sleep(Duration::from_secs(3600));
+        let heal = net.worker("worker:0").runtime.sleep(Duration::from_secs(3600));
         heal.await;
         net.heal();
     };

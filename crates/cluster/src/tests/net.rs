@@ -3,15 +3,15 @@
 
 use crate::tests::toy;
 use crate::{
-    Arriving, ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvTensor, RegisterGraph,
-    RunGraph, RunGraphAnswer, Task, TransferStats, Worker, WorkerClient, WorkerOptions,
+    Arriving, ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, Runtime, Task, TransferStats, Transport, Work, Worker, WorkerClient, WorkerOptions,
 };
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use status::{Error, Result, unavailable};
 use std::collections::BTreeMap;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
@@ -60,7 +60,8 @@ impl Net {
             devices: 1,
             inter_op_threads: 1,
             intra_op_threads: 1,
-            peers: Arc::new(From { net: self.clone(), own: task.clone() }),
+            transport: Arc::new(From { net: self.clone(), own: task.clone() }),
+            runtime: Arc::new(Threads { net: self.clone() }),
             differentiate: None,
             sync_policy: Default::default(),
             extensions: Default::default(),
@@ -172,16 +173,23 @@ struct From {
     own: Task,
 }
 
-impl Peers for From {
+impl Transport for From {
     fn connect(&self, task: &Task, _: &str) -> Result<Arc<dyn WorkerClient>> {
         Ok(Arc::new(Link { net: self.net.clone(), from: self.own.clone(), to: task.clone() }))
     }
+}
 
-    fn spawn(&self, work: Pin<Box<dyn std::future::Future<Output = ()> + Send>>) {
+/// Runs every piece of background work on a thread of its own; the clock is that of the network.
+struct Threads {
+    net: Arc<Net>,
+}
+
+impl Runtime for Threads {
+    fn spawn(&self, work: Work) {
         std::thread::spawn(move || run(work, || false)); // it ends with the call it makes
     }
 
-    fn sleep(&self, time: Duration) -> Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
+    fn sleep(&self, time: Duration) -> Work {
         let woken = self.net.sleep(time);
         Box::pin(async move {
             let _ = woken.await;

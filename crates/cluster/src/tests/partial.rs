@@ -142,7 +142,7 @@ fn a_piece_has_as_much_time_as_its_session_gives_every_step() {
 fn a_caller_that_goes_away_ends_the_step() {
     let (net, client) = two(SessionConfig::default());
     let run = client.begin(&["p", "m"]);
-    let pause = net.worker("worker:0").peers.sleep(ms(1000));
+    let pause = net.worker("worker:0").runtime.sleep(ms(1000));
     let piece = Box::pin(client.piece(&run, "y", 4, "m"));
     let went = net.run(futures_util::future::select(piece, pause));
     assert!(matches!(went, futures_util::future::Either::Right(_)), "it waits for ever");

@@ -104,8 +104,8 @@ fn wrong_clusters_are_refused_with_a_cure() {
         ("ps=h:65536", ["'h:65536' of /job:ps/task:0", "such as 127.0.0.1:2222"]),
         ("ps=::1:2222", ["'::1:2222' of /job:ps/task:0", "in brackets, as in [::1]:2222"]),
         ("ps", ["'ps' is not of the form", "job=host:port,host:port"]),
-        ("1ps=a:1", ["'1ps' is no job name", "a letter, then letters"]),
-        ("ps/task:1=a:1", ["'ps/task:1' is no job name", "a letter, then letters"]),
+        ("1ps=a:1", ["'1ps' is not a job name", "a letter, then letters"]),
+        ("ps/task:1=a:1", ["'ps/task:1' is not a job name", "a letter, then letters"]),
     ] {
         let found = message(ClusterSpec::parse(text));
         assert!(parts.iter().all(|part| found.contains(part)), "{text}: {found}");
@@ -137,8 +137,8 @@ fn a_job_or_number_may_be_left_out_where_there_is_only_one() {
     assert_eq!(task("w=a:1", None, None).unwrap(), "/job:w/replica:0/task:0");
     assert_eq!(task("p=a:1;w=,b:1", Some("w"), None).unwrap(), "/job:w/replica:0/task:1");
     assert_eq!(task("w=a:1,b:1", None, Some(1)).unwrap(), "/job:w/replica:0/task:1");
-    assert_eq!(message(task("p=a:1;w=b:1", None, None)), "The cluster has more than one job: say which of p, w");
-    assert_eq!(message(task("w=a:1,b:1", None, None)), "The cluster has more than one task: say which of 0, 1");
+    assert_eq!(message(task("p=a:1;w=b:1", None, None)), "The cluster has more than one job; name one of p, w");
+    assert_eq!(message(task("w=a:1,b:1", None, None)), "The cluster has more than one task; name one of 0, 1");
     assert_eq!(message(task("w=", None, None)), "The cluster has no task");
     assert_eq!(message(task("w=a:1", None, Some(4))), "No task with index 4 in job 'w'; its tasks are: 0");
 }

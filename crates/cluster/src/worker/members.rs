@@ -27,7 +27,7 @@ pub(crate) fn watch(worker: &Arc<Worker>, session: &Arc<WorkerSession>) {
                 incarnation: session.master_incarnation as u64,
                 master,
             };
-            worker.peers.spawn(Box::pin(watcher.run(member.clone())));
+            worker.runtime.spawn(Box::pin(watcher.run(member.clone())));
         }
         Err(error) => tracing::warn!("{task} is not watched: {error}"),
     }
@@ -43,7 +43,7 @@ struct Watcher {
 impl Watcher {
     async fn run(self, member: Arc<Member>) {
         loop {
-            let Some(pause) = self.worker.upgrade().map(|worker| worker.peers.sleep(PERIOD)) else { return };
+            let Some(pause) = self.worker.upgrade().map(|worker| worker.runtime.sleep(PERIOD)) else { return };
             pause.await;
             if self.session.strong_count() == 0 || member.has_ended() {
                 return;

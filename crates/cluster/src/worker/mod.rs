@@ -11,10 +11,11 @@ mod step;
 mod transfers;
 
 use crate::api::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RegisterGraph, RunGraph,
-    RunGraphAnswer, TransferStats, WorkerClient, aside,
+    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf, RegisterGraph, RunGraph, RunGraphAnswer,
+    TransferStats, WorkerClient,
 };
-use crate::{ClusterSpec, RecvTensor, Task, ids};
+use crate::runtime::run_long;
+use crate::{ClusterSpec, RecvTensor, Runtime, Task, Transport, ids};
 use counters::Counters;
 use exec::Threads;
 use math::Pool;
@@ -49,7 +50,9 @@ pub struct WorkerOptions {
     /// Threads over which one op splits its loops.
     pub intra_op_threads: usize,
     /// How to reach other tasks.
-    pub peers: Arc<dyn Peers>,
+    pub transport: Arc<dyn Transport>,
+    /// What runs background work.
+    pub runtime: Arc<dyn Runtime>,
     /// Rewrites calls of SymbolicGradient.
     pub differentiate: Option<Arc<exec::Differentiate>>,
     /// How gradients of synchronous training are counted here.
@@ -69,7 +72,8 @@ pub struct Worker {
     pub(crate) registry: Arc<Registry>,
     pub(crate) threads: Arc<Threads>,
     pub(crate) pool: Arc<Pool>,
-    pub(crate) peers: Arc<dyn Peers>,
+    transport: Arc<dyn Transport>,
+    pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) differentiate: Option<Arc<exec::Differentiate>>,
     pub(crate) sync_policy: SyncPolicy,
     pub(crate) extensions: Extensions,
@@ -120,7 +124,8 @@ impl Worker {
             registry: options.registry,
             threads: Arc::new(Threads::new(options.inter_op_threads)),
             pool: Arc::new(Pool::new(options.intra_op_threads)),
-            peers: options.peers,
+            transport: options.transport,
+            runtime: options.runtime,
             differentiate: options.differentiate,
             sync_policy: options.sync_policy,
             extensions: options.extensions,
@@ -190,7 +195,7 @@ impl Worker {
         if let Some(link) = self.links.lock().get(&key) {
             return Ok(link.clone());
         }
-        let link = self.peers.connect(task, address)?;
+        let link = self.transport.connect(task, address)?;
         Ok(self.links.lock().entry(key).or_insert(link).clone())
     }
 
@@ -286,7 +291,7 @@ impl WorkerClient for Near {
     fn register_graph(&self, request: RegisterGraph) -> Future<'_, String> {
         Box::pin(async move {
             let session = self.0.session(&request.session)?;
-            aside(&*self.0.peers, || session.register(&request))
+            run_long(&*self.0.runtime, || session.register(&request))
         })
     }
 
@@ -333,24 +338,5 @@ impl Worker {
     /// This worker, as others reach it.
     pub fn client(self: &Arc<Self>) -> Arc<dyn WorkerClient> {
         Arc::new(Near(self.clone()))
-    }
-}
-
-/// For a task that is alone.
-pub struct NoPeers;
-
-impl Peers for NoPeers {
-    fn connect(&self, task: &Task, _: &str) -> Result<Arc<dyn WorkerClient>> {
-        Err(unavailable!("{task} cannot be reached from a local session"))
-    }
-
-    fn spawn(&self, work: std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>>) {
-        use futures_util::FutureExt;
-        // Nothing in a local session waits for anybody, so the work is done at the first poll.
-        let _ = work.now_or_never();
-    }
-
-    fn sleep(&self, _: std::time::Duration) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
-        Box::pin(std::future::pending())
     }
 }

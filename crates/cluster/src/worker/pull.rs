@@ -1,9 +1,9 @@
 //! Tensors of other tasks that are read here piece by piece, when their reader is ready for them.
 
-use crate::Task;
-use crate::api::{Arriving, Peers, RecvTensor, Stream, from_task};
+use crate::api::{Arriving, RecvTensor, Stream, from_task};
 use crate::worker::Worker;
 use crate::worker::recv::StepRendezvous;
+use crate::{Runtime, Task};
 use exec::LocalRendezvous;
 use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, Shared, select};
@@ -29,7 +29,7 @@ impl StepRendezvous {
         let request = RecvTensor { step_id: self.step_id, key: key.to_string() };
         let wait = Wait::new(&self.local, key);
         let worker = self.worker.clone();
-        self.worker.peers.spawn(Box::pin(async move {
+        self.worker.runtime.spawn(Box::pin(async move {
             let start = worker.transfers.start();
             let opened = wait.until_abort(link.open_tensor(request.clone())).await;
             done(match opened {
@@ -126,7 +126,7 @@ impl Pulled {
 
 /// A tensor whose pieces are taken one by one.
 struct Taken {
-    peers: Arc<dyn Peers>,
+    runtime: Arc<dyn Runtime>,
     state: Arc<Mutex<State>>,
 }
 
@@ -146,10 +146,10 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn new(peers: &dyn Peers, pulled: Pulled) -> Ahead {
+    fn new(runtime: &dyn Runtime, pulled: Pulled) -> Ahead {
         let (send, pieces) = mpsc::channel(AHEAD);
         let (reading, dropped) = oneshot::channel();
-        peers.spawn(Box::pin(async move {
+        runtime.spawn(Box::pin(async move {
             select(dropped, pin!(pulled.read(send))).await;
         }));
         Ahead { pieces, _reading: reading }
@@ -158,19 +158,19 @@ impl Ahead {
 
 impl Taken {
     fn new(pulled: Pulled) -> Taken {
-        Taken { peers: pulled.worker.peers.clone(), state: Arc::new(Mutex::new(State::Opened(Box::new(pulled)))) }
+        Taken { runtime: pulled.worker.runtime.clone(), state: Arc::new(Mutex::new(State::Opened(Box::new(pulled)))) }
     }
 }
 
 impl Pieces for Taken {
     fn next(&self, done: Box<dyn FnOnce(Piece) + Send>) {
         let mut ahead = match std::mem::replace(&mut *self.state.lock(), State::Asked) {
-            State::Opened(pulled) => Ahead::new(&*self.peers, *pulled),
+            State::Opened(pulled) => Ahead::new(&*self.runtime, *pulled),
             State::Ahead(ahead) => ahead,
             State::Asked => return done(Err(internal!("a tensor is read twice, or after its end"))),
         };
         let state = Arc::downgrade(&self.state);
-        self.peers.spawn(Box::pin(async move {
+        self.runtime.spawn(Box::pin(async move {
             let piece = ahead.pieces.next().await;
             let piece = piece.unwrap_or_else(|| Err(internal!("a tensor is not read any more")));
             if let (Ok(Some(_)), Some(state)) = (&piece, state.upgrade()) {

@@ -221,7 +221,7 @@ impl StepRendezvous {
         self.local.recv(key, Box::new(reader));
         let (local, worker) = (self.local.clone(), self.worker.clone());
         let request = RecvTensor { step_id: self.step_id, key: key.to_string() };
-        self.worker.peers.spawn(Box::pin(async move {
+        self.worker.runtime.spawn(Box::pin(async move {
             let start = worker.transfers.start();
             let Either::Left((answer, _)) = select(link.recv_tensor(request.clone()), gone).await else { return };
             match answer {

@@ -1,23 +1,49 @@
-//! A master that a session of ours talks to.
+//! The master of another process.
 
-use crate::client::link::{LEAST_PATIENCE, Line, Link};
+use crate::client::link::{LEAST_PATIENCE, Line, Link, PATIENCE};
 use crate::client::{bulk, channel};
+use crate::runtime::polled_in;
 use crate::server::{MAX_MESSAGE, RUN_CALLABLE, RUN_STEP, TENSOR_WINDOW};
 use crate::wire::{self, stats};
-use cluster::{CallableOptions, DeviceAttributes, RunMetadata, RunStep, RunStepAnswer, SessionConfig};
+use cluster::{
+    CallableOptions, DeviceAttributes, Future, MasterClient, RunMetadata, RunStep, RunStepAnswer, SessionConfig,
+};
 use graph::GraphDef;
 use proto::tensorflow as pb;
 use proto::tensorflow::master_service_client::MasterServiceClient;
-use status::Result;
+use status::{Code, Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
+use tokio::runtime::Handle;
 use tonic::transport::Channel;
 
-/// A far master.
-#[derive(Clone)]
-pub struct MasterClient {
+/// How long a master may take to answer that a session or a callable is over.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A master that is reached over gRPC. Its calls use the timers and sockets of one tokio runtime, and can be polled by any
+/// executor.
+pub struct GrpcMaster {
     pub(crate) link: Arc<Link>,
+    pub(crate) runtime: Handle,
+    pub(crate) options: GrpcMasterOptions,
+}
+
+/// The timeouts of a connection to a master.
+#[derive(Clone, Copy, Debug)]
+pub struct GrpcMasterOptions {
+    /// Calls fail after this time without a sign of life from the server.
+    pub patience: Duration,
+    /// How long a new session waits for a server that is not up yet.
+    pub connect_timeout: Duration,
+    /// The timeout of steps that set none.
+    pub step_timeout: Option<Duration>,
+}
+
+impl Default for GrpcMasterOptions {
+    fn default() -> GrpcMasterOptions {
+        GrpcMasterOptions { patience: PATIENCE, connect_timeout: Duration::from_secs(60), step_timeout: None }
+    }
 }
 
 fn client(line: &Line) -> MasterServiceClient<Channel> {
@@ -26,48 +52,31 @@ fn client(line: &Line) -> MasterServiceClient<Channel> {
         .max_encoding_message_size(MAX_MESSAGE)
 }
 
-impl MasterClient {
-    /// A master at `host:port` that may be silent for so long; must be called inside a tokio runtime.
-    pub fn connect(address: &str, patience: Duration) -> Result<MasterClient> {
-        let (to, patience) = (address.to_string(), patience.max(LEAST_PATIENCE));
-        let dial = Box::new(move || channel::connect_watched(&to, patience, TENSOR_WINDOW));
-        dial()?; // a bad address shows here, not in the middle of a step
-        Ok(MasterClient { link: Arc::new(Link::to_master(address.to_string(), patience, dial)) })
+impl GrpcMaster {
+    /// The master at `host:port`. The connection is made at the first call.
+    pub fn new(address: &str, runtime: Handle, options: GrpcMasterOptions) -> Result<GrpcMaster> {
+        let options = GrpcMasterOptions { patience: options.patience.max(LEAST_PATIENCE), ..options };
+        let (to, patience, inside) = (address.to_string(), options.patience, runtime.clone());
+        let dial = Box::new(move || {
+            let _inside = inside.enter();
+            channel::connect_watched(&to, patience, TENSOR_WINDOW)
+        });
+        dial()?; // reports a malformed address now, and not in the middle of a step
+        let link = Arc::new(Link::to_master(address.to_string(), patience, dial));
+        Ok(GrpcMaster { link, runtime, options })
     }
 
     /// Waits for a master that may not be up yet, no longer than `limit`, to call this method.
-    pub async fn ready(&self, limit: Duration, method: &str) -> Result<()> {
+    pub(crate) async fn ready(&self, limit: Duration, method: &str) -> Result<()> {
         self.link.ready(limit, method).await
     }
 
-    /// Opens a session; gives its handle and the version of its graph.
-    pub async fn create_session(&self, graph: &GraphDef, config: &SessionConfig) -> Result<(String, i64)> {
-        let request = pb::CreateSessionRequest {
-            graph_def: Some(graph::wire::encode_graph(graph)),
-            config: Some(wire::encode_session_config(config)),
-            target: format!("grpc://{}", self.link.address),
-        };
-        let answer = self
-            .link
-            .call("CreateSession", async |line| client(&line).create_session(request).await)
-            .await?
-            .into_inner();
-        Ok((answer.session_handle, answer.graph_version))
+    /// Makes a call that any executor can poll.
+    fn call<'a, T: 'a>(&'a self, call: impl std::future::Future<Output = Result<T>> + Send + 'a) -> Future<'a, T> {
+        Box::pin(polled_in(&self.runtime, call))
     }
 
-    /// Adds nodes to a session's graph; gives its new version.
-    pub async fn extend_session(&self, session: &str, graph: &GraphDef, version: i64) -> Result<i64> {
-        let request = pb::ExtendSessionRequest {
-            session_handle: session.to_string(),
-            graph_def: Some(graph::wire::encode_graph(graph)),
-            current_graph_version: version,
-        };
-        let answer = self.link.call("ExtendSession", async |line| client(&line).extend_session(request).await).await?;
-        Ok(answer.into_inner().new_graph_version)
-    }
-
-    /// Runs a step.
-    pub async fn run_step(&self, session: &str, step: RunStep) -> Result<RunStepAnswer> {
+    async fn send_run_step(&self, session: &str, step: RunStep) -> Result<RunStepAnswer> {
         let (request, form) = (bulk::within(bulk::post(RUN_STEP), step.options.timeout), &wire::RUN_STEP_ANSWER);
         let message = wire::encode_run_step(session, step)?;
         let call = async |line: Arc<Line>| bulk::call(&line, request, message, form).await;
@@ -75,39 +84,7 @@ impl MasterClient {
         wire::decode_run_step_answer(answer, content)
     }
 
-    /// Announces a step that will be run piece by piece.
-    pub async fn partial_run_setup(
-        &self,
-        session: &str,
-        feeds: Vec<String>,
-        fetches: Vec<String>,
-        targets: Vec<String>,
-    ) -> Result<String> {
-        let request = pb::PartialRunSetupRequest {
-            session_handle: session.to_string(),
-            feed: feeds,
-            fetch: fetches,
-            target: targets,
-            request_id: 0,
-        };
-        let answer =
-            self.link.call("PartialRunSetup", async |line| client(&line).partial_run_setup(request).await).await?;
-        Ok(answer.into_inner().partial_run_handle)
-    }
-
-    /// Prepares a step; gives its handle.
-    pub async fn make_callable(&self, session: &str, options: CallableOptions) -> Result<i64> {
-        let request = pb::MakeCallableRequest {
-            session_handle: session.to_string(),
-            options: Some(wire::encode_callable_options(options)),
-            ..pb::MakeCallableRequest::default()
-        };
-        let answer = self.link.call("MakeCallable", async |line| client(&line).make_callable(request).await).await?;
-        Ok(answer.into_inner().handle)
-    }
-
-    /// Runs a prepared step.
-    pub async fn run_callable(
+    async fn send_run_callable(
         &self,
         session: &str,
         handle: i64,
@@ -120,30 +97,127 @@ impl MasterClient {
         let tensors = wire::tensors_with_content(answer.fetch, content)?;
         Ok((tensors, stats::decode_run_metadata(answer.metadata.unwrap_or_default())?))
     }
+}
 
-    /// Forgets a prepared step.
-    pub async fn release_callable(&self, session: &str, handle: i64) -> Result<()> {
-        let request = pb::ReleaseCallableRequest { session_handle: session.to_string(), handle };
-        self.link.call("ReleaseCallable", async |line| client(&line).release_callable(request).await).await.map(drop)
+impl MasterClient for GrpcMaster {
+    fn create_session<'a>(&'a self, graph: GraphDef, config: &'a SessionConfig) -> Future<'a, (String, i64)> {
+        self.call(async move {
+            self.ready(self.options.connect_timeout, "CreateSession").await?;
+            let request = pb::CreateSessionRequest {
+                graph_def: Some(graph::wire::encode_graph(&graph)),
+                config: Some(wire::encode_session_config(config)),
+                target: format!("grpc://{}", self.link.address),
+            };
+            let call = async |line: Arc<Line>| client(&line).create_session(request).await;
+            let answer = self.link.call("CreateSession", call).await?.into_inner();
+            Ok((answer.session_handle, answer.graph_version))
+        })
     }
 
-    /// Ends a session.
-    pub async fn close_session(&self, session: &str) -> Result<()> {
-        let request = pb::CloseSessionRequest { session_handle: session.to_string() };
-        self.link.call("CloseSession", async |line| client(&line).close_session(request).await).await.map(drop)
+    fn extend_session<'a>(&'a self, session: &'a str, graph: GraphDef, version: i64) -> Future<'a, i64> {
+        self.call(async move {
+            let request = pb::ExtendSessionRequest {
+                session_handle: session.to_string(),
+                graph_def: Some(graph::wire::encode_graph(&graph)),
+                current_graph_version: version,
+            };
+            let call = async |line: Arc<Line>| client(&line).extend_session(request).await;
+            Ok(self.link.call("ExtendSession", call).await?.into_inner().new_graph_version)
+        })
     }
 
-    /// The devices of a session.
-    pub async fn list_devices(&self, session: &str) -> Result<Vec<DeviceAttributes>> {
-        let request = pb::ListDevicesRequest { session_handle: session.to_string() };
-        let answer =
-            self.link.call("ListDevices", async |line| client(&line).list_devices(request).await).await?.into_inner();
-        Ok(answer.local_device.into_iter().chain(answer.remote_device).map(wire::decode_device).collect())
+    fn run_step<'a>(&'a self, session: &'a str, step: RunStep) -> Future<'a, RunStepAnswer> {
+        let limit = step.options.timeout.or(self.options.step_timeout);
+        self.call(bounded(self.send_run_step(session, step), limit))
     }
 
-    /// Ends all sessions of the master and forgets containers.
-    pub async fn reset(&self, containers: Vec<String>) -> Result<()> {
-        let request = pb::ResetRequest { container: containers, device_filters: Vec::new() };
-        self.link.call("Reset", async |line| client(&line).reset(request).await).await.map(drop)
+    fn partial_run_setup<'a>(
+        &'a self,
+        session: &'a str,
+        feeds: Vec<String>,
+        fetches: Vec<String>,
+        targets: Vec<String>,
+    ) -> Future<'a, String> {
+        self.call(async move {
+            let request = pb::PartialRunSetupRequest {
+                session_handle: session.to_string(),
+                feed: feeds,
+                fetch: fetches,
+                target: targets,
+                request_id: 0,
+            };
+            let call = async |line: Arc<Line>| client(&line).partial_run_setup(request).await;
+            Ok(self.link.call("PartialRunSetup", call).await?.into_inner().partial_run_handle)
+        })
     }
+
+    fn make_callable<'a>(&'a self, session: &'a str, options: CallableOptions) -> Future<'a, i64> {
+        self.call(async move {
+            let request = pb::MakeCallableRequest {
+                session_handle: session.to_string(),
+                options: Some(wire::encode_callable_options(options)),
+                ..pb::MakeCallableRequest::default()
+            };
+            let call = async |line: Arc<Line>| client(&line).make_callable(request).await;
+            Ok(self.link.call("MakeCallable", call).await?.into_inner().handle)
+        })
+    }
+
+    fn run_callable<'a>(
+        &'a self,
+        session: &'a str,
+        handle: i64,
+        feeds: Vec<Tensor>,
+    ) -> Future<'a, (Vec<Tensor>, RunMetadata)> {
+        self.call(bounded(self.send_run_callable(session, handle, feeds), self.options.step_timeout))
+    }
+
+    fn release_callable<'a>(&'a self, session: &'a str, handle: i64) -> Future<'a, ()> {
+        let call = async move {
+            let request = pb::ReleaseCallableRequest { session_handle: session.to_string(), handle };
+            let call = async |line: Arc<Line>| client(&line).release_callable(request).await;
+            self.link.call("ReleaseCallable", call).await.map(drop)
+        };
+        self.call(bounded(call, Some(CLOSE_TIMEOUT)))
+    }
+
+    fn close_session<'a>(&'a self, session: &'a str) -> Future<'a, ()> {
+        let call = async move {
+            let request = pb::CloseSessionRequest { session_handle: session.to_string() };
+            let call = async |line: Arc<Line>| client(&line).close_session(request).await;
+            self.link.call("CloseSession", call).await.map(drop)
+        };
+        self.call(bounded(call, Some(CLOSE_TIMEOUT)))
+    }
+
+    fn list_devices<'a>(&'a self, session: &'a str) -> Future<'a, Vec<DeviceAttributes>> {
+        self.call(async move {
+            let request = pb::ListDevicesRequest { session_handle: session.to_string() };
+            let call = async |line: Arc<Line>| client(&line).list_devices(request).await;
+            let answer = self.link.call("ListDevices", call).await?.into_inner();
+            Ok(answer.local_device.into_iter().chain(answer.remote_device).map(wire::decode_device).collect())
+        })
+    }
+
+    fn reset(&self, containers: Vec<String>) -> Future<'_, ()> {
+        self.call(async move {
+            self.ready(self.options.connect_timeout, "Reset").await?;
+            let request = pb::ResetRequest { container: containers, device_filters: Vec::new() };
+            let call = async |line: Arc<Line>| client(&line).reset(request).await;
+            self.link.call("Reset", call).await.map(drop)
+        })
+    }
+}
+
+/// Gives up when the time is over; dropping the call cancels it on the server.
+async fn bounded<T>(call: impl std::future::Future<Output = Result<T>>, limit: Option<Duration>) -> Result<T> {
+    match limit {
+        None => call.await,
+        Some(limit) => tokio::time::timeout(limit, call).await.unwrap_or_else(|_| Err(timed_out())),
+    }
+}
+
+/// The error of a step whose time is over, in TensorFlow's words.
+fn timed_out() -> Error {
+    Error::new(Code::DeadlineExceeded, "Timed out waiting for notification")
 }

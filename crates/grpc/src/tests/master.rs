@@ -1,13 +1,14 @@
 //! Masters as clients in Rust see them: not up yet, in trouble, gone.
 
-use crate::MasterClient;
 use crate::tests::wires::{Cable, End, PATIENCE, Shelf, master, server, socket};
-use cluster::{RunStep, SessionConfig};
+use crate::{GrpcMaster, GrpcMasterOptions};
+use cluster::{MasterClient, RunStep, SessionConfig};
 use graph::GraphDef;
 use status::{Code, Error};
 use std::net::TcpListener;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -30,7 +31,7 @@ async fn a_master_that_comes_late_is_waited_for() {
         let (ready, ()) = tokio::join!(far.ready(MINUTE, "CreateSession"), late);
         assert_eq!(ready, Ok(()));
         assert!(begin.elapsed() <= MINUTE / 2 + PATIENCE + Duration::from_secs(1), "{:?}", begin.elapsed());
-        let answer = far.create_session(&GraphDef::default(), &SessionConfig::default()).await;
+        let answer = far.create_session(GraphDef::default(), &SessionConfig::default()).await;
         assert_eq!(answer.map_err(|error| error.code), Err(Code::Unimplemented), "it is a worker alone");
     }
 }
@@ -60,7 +61,7 @@ async fn a_master_that_stops_during_a_step_is_named_by_its_task() {
 
 /// What is said of an address at which nobody speaks gRPC.
 async fn failure(address: &str) -> Error {
-    let far = MasterClient::connect(address, PATIENCE).expect("an address");
+    let far = GrpcMaster::new(address, Handle::current(), GrpcMasterOptions::default()).expect("an address");
     far.ready(Duration::from_millis(200), "CreateSession").await.expect_err("no server is there")
 }
 

@@ -1,7 +1,7 @@
 //! Real sockets: what is said of an address at which no task of ours listens.
 
-use crate::GrpcPeers;
-use cluster::{Peers, Task};
+use crate::{GrpcTransport, TokioRuntime};
+use cluster::{Runtime, Task, Transport};
 use status::{Code, Error};
 use std::io::Write;
 use std::net::TcpListener;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 async fn failure(address: &str) -> Error {
-    let peers = GrpcPeers::new(Handle::current());
-    let client = peers.connect(&Task { job: "ps".into(), index: 1 }, address).expect("an address");
+    let transport = GrpcTransport::new(Handle::current());
+    let client = transport.connect(&Task { job: "ps".into(), index: 1 }, address).expect("an address");
     client.get_status().await.expect_err("no task is there")
 }
 
@@ -54,11 +54,11 @@ async fn a_name_does_not_resolve() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn messages_move_while_long_work_is_done() {
-    let peers = GrpcPeers::new(Handle::current());
+    let runtime = TokioRuntime::new(Handle::current());
     let (say, hear) = std::sync::mpsc::channel();
     let long = tokio::spawn(async move {
         let message = tokio::spawn(async move { say.send(()) });
-        peers.aside(&mut || hear.recv_timeout(Duration::from_secs(20)).expect("another task of the thread ran"));
+        runtime.run_long(&mut || hear.recv_timeout(Duration::from_secs(20)).expect("another task of the thread ran"));
         message.await.expect("it ran").expect("it was heard");
     });
     long.await.expect("no panic");

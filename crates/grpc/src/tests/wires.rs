@@ -1,10 +1,10 @@
 //! A server and a client joined by pipes inside the process, so that time can be stepped.
 
-use crate::MasterClient;
 use crate::client::channel::tuned;
 use crate::client::link::{Dial, Link};
 use crate::client::worker::FarWorker;
 use crate::server::{PIECES_WINDOW, worker_service};
+use crate::{GrpcMaster, GrpcMasterOptions};
 use cluster::{
     CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, WorkerClient,
 };
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
 use tokio::io::DuplexStream;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tonic::transport::{Endpoint, Uri};
 
@@ -173,8 +174,9 @@ pub fn client(socket: &Arc<Socket>) -> FarWorker {
 }
 
 /// A client of the master at the socket.
-pub fn master(socket: &Arc<Socket>) -> MasterClient {
-    MasterClient { link: Arc::new(Link::to_master(ADDRESS.to_string(), PATIENCE, dial(socket))) }
+pub fn master(socket: &Arc<Socket>) -> GrpcMaster {
+    let link = Arc::new(Link::to_master(ADDRESS.to_string(), PATIENCE, dial(socket)));
+    GrpcMaster { link, runtime: Handle::current(), options: GrpcMasterOptions::default() }
 }
 
 impl Socket {
