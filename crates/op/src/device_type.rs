@@ -143,7 +143,7 @@ impl fmt::Debug for DeviceType {
 /// let types = DeviceTypes::new([fake])?.prefer("ps", "CPU");
 /// let extensions = Extensions::new().with(types);
 /// assert!(extensions.get::<DeviceTypes>().is_some());
-/// # Ok::<(), flowgrid_status::Error>(())
+/// # Ok::<(), status::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct DeviceTypes {

@@ -75,7 +75,7 @@ impl Axis {
     }
 }
 
-/// How far a filter reaches in the image.
+/// The extent of a filter in the image.
 fn reach(filter: usize, dilation: usize) -> Option<usize> {
     filter.checked_sub(1)?.checked_mul(dilation)?.checked_add(1)
 }

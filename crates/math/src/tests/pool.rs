@@ -47,7 +47,7 @@ fn a_loop_may_run_a_loop() {
 }
 
 #[test]
-fn a_panic_reaches_the_caller_and_harms_nobody_else() {
+fn a_panic_reaches_only_its_caller() {
     let pool = Pool::new(2);
     for bad in 0..20 {
         let run = || pool.run(20, &|chunk| assert_ne!(chunk, bad, "chunk of this test"));

@@ -184,7 +184,7 @@ fn a_case_switches_between_its_branches() {
 }
 
 #[test]
-fn side_effects_of_a_call_come_between_what_it_waits_for_and_who_waits_for_it() {
+fn side_effects_of_a_call_run_between_its_control_inputs_and_its_readers() {
     check(
         "x Const
          before NoOp
@@ -235,7 +235,7 @@ fn a_conditional_goes_to_the_variables_it_changes() {
 }
 
 #[test]
-fn what_stays_on_its_task_is_left_alone() {
+fn functions_on_one_task_are_not_lowered() {
     check_stays(&IF.replace("task:1", "task:0"));
     check_stays(&IF.replace("@/job:worker/task:1", "").replace("cond StatelessIf", "cond StatelessIf @/job:ps/task:3"));
     check_stays(&IF.replace("_lower_using_switch_merge=true", ""));

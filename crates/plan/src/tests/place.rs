@@ -58,7 +58,7 @@ fn nodes_go_with_their_data() {
 }
 
 #[test]
-fn who_changes_a_variable_is_where_it_is() {
+fn ops_that_change_a_variable_run_on_its_device() {
     let expected = "v ps:0; one ps:0; u ps:0; h ps:1; r ps:1; two ps:1; a ps:1; i ps:1";
     check(
         "v VariableV2 @/job:ps/task:0
@@ -75,7 +75,7 @@ fn who_changes_a_variable_is_where_it_is() {
 }
 
 #[test]
-fn a_group_shares_what_its_members_ask_for() {
+fn a_group_combines_the_requests_of_its_members() {
     check(
         "a Neg b _class=loc:@g
          b Const
@@ -84,11 +84,11 @@ fn a_group_shares_what_its_members_ask_for() {
         false,
         "a ps:1; b ps:1; g ps:1; c ps:1",
     );
-    check("a Const _class=loc:@nobody\nb Neg a _class=loc:@nobody @/job:ps", false, "a ps:0; b ps:0");
+    check("a Const _class=loc:@absent\nb Neg a _class=loc:@absent @/job:ps", false, "a ps:0; b ps:0");
 }
 
 #[test]
-fn groups_that_cannot_be() {
+fn incompatible_groups() {
     let text = "
         a Const @/job:ps/task:0
         c Const
@@ -130,7 +130,7 @@ fn a_variable_is_on_one_device() {
 }
 
 #[test]
-fn a_device_that_is_not_there() {
+fn a_missing_device() {
     let sentence = |device: &str, known: &str, cure: &str| {
         format!(
             "Cannot assign a device for operation A: {{{{node A}}}} was explicitly assigned to {device} but available \
@@ -155,7 +155,7 @@ fn a_device_that_is_not_there() {
 }
 
 #[test]
-fn a_name_that_cannot_be_read() {
+fn a_malformed_device_name() {
     check_error(
         "A Const @/jab:x",
         false,
@@ -166,7 +166,7 @@ fn a_name_that_cannot_be_read() {
 }
 
 #[test]
-fn a_group_that_asks_for_what_is_not_there() {
+fn a_group_that_requests_a_missing_device() {
     check_error(
         "a Neg c _class=loc:@b
          c Const
@@ -183,7 +183,7 @@ fn a_group_that_asks_for_what_is_not_there() {
 }
 
 #[test]
-fn what_was_placed_stays_and_draws_its_group() {
+fn placed_nodes_keep_their_device_and_their_group_follows() {
     let (graph, devices) = (graph("v VarHandleOp\nr ReadVariableOp v\nn Neg r"), devices(CLUSTER));
     assert_eq!(place(&graph, &devices, &[2], false).unwrap(), [2, 2, 0]);
 }
@@ -237,8 +237,9 @@ fn a_group_uses_types_that_support_all_its_members() {
 #[test]
 fn types_of_other_tasks_are_used_only_on_request() {
     let specs = ["worker/replica:0/task:0/device:CPU:0", "worker/replica:0/task:1/device:GPU:0"];
-    let device = |spec| Device::new(DeviceSpec::parse(spec).unwrap(), 1, &DeviceTypes::default());
+    let device = |spec: &str| Device::new(DeviceSpec::parse(spec).unwrap(), 1, &DeviceTypes::default());
     let devices = specs.map(|spec| device(&format!("/job:{spec}")));
-    let placed = place(&graph("x Const\nn Neg x\nm Neg x @/device:GPU:0"), &devices, &[], false).unwrap();
+    let graph = graph("x Const\nn Neg x\nm Neg x @/device:GPU:0");
+    let placed = place(&graph, &devices, &[], false).unwrap();
     assert_eq!(placed, [0, 0, 1]);
 }

@@ -111,7 +111,7 @@ fn small_large_and_aligned_blocks_pass() {
 }
 
 #[test]
-fn little_is_kept_and_what_nobody_takes_goes() {
+fn few_blocks_are_kept_and_unused_ones_are_freed() {
     let other = Checked::default();
     let allocator = Recycling::new(&other);
     let many: Vec<_> = (0..100).map(|mark| Held::new(&allocator, bytes(1 << 20), mark, false)).collect();

@@ -30,7 +30,7 @@ fn a_block_serves_for_what_is_a_little_shorter() {
 }
 
 #[test]
-fn what_nobody_wanted_makes_room() {
+fn unused_blocks_make_room() {
     let (mut kept, now) = (Recycled::new(), Instant::now());
     keep(&mut kept, 100 << 10, now);
     keep(&mut kept, 1 << 20, now);
@@ -68,7 +68,7 @@ fn all_results_of_a_step_are_kept_but_only_a_few_large_ones() {
 }
 
 #[test]
-fn what_nobody_wanted_for_long_is_given_back() {
+fn blocks_that_stay_unused_are_freed() {
     let (mut kept, now) = (Recycled::new(), Instant::now());
     let at = |seconds| now + Duration::from_secs(seconds);
     keep(&mut kept, 100 << 10, at(0));

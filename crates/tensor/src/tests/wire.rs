@@ -86,7 +86,7 @@ fn content_of_the_wrong_length_is_refused() {
 }
 
 #[test]
-fn shapes_nobody_can_hold_are_refused() {
+fn shapes_too_large_for_memory_are_refused() {
     for dims in [&[-1i64][..], &[i64::MIN, 2], &[i64::MAX, i64::MAX], &[1 << 40, 1 << 40, 1 << 40], &[1; 300]] {
         for dtype in [DType::F32, DType::STRING, DType::RESOURCE, DType::VARIANT] {
             assert!(decode_tensor(shaped(dtype, dims)).is_err(), "{dtype}{dims:?}");
@@ -106,7 +106,7 @@ fn a_reference_type_is_read_as_its_base() {
 }
 
 #[test]
-fn types_nobody_knows_are_refused() {
+fn unknown_types_are_refused() {
     for number in [0, 26, 99, 100, 201, -1, i32::MAX, i32::MIN] {
         let message = pb::TensorProto { dtype: number, ..shaped(DType::F32, &[]) };
         assert!(decode_tensor(message).is_err(), "type {number}");
