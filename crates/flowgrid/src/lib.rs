@@ -60,33 +60,36 @@
 #![forbid(unsafe_code)]
 
 pub mod defaults;
+mod graphs;
+mod sessions;
 
 pub use checkpoint;
-pub use gradient::GradientOptions;
-pub use graph::{
-    AttrValue, DeviceSpec, FunctionDef, Graph, GraphDef, ImportOptions, Node, NodeDef, OpBuilder, Output, Scope,
-};
-pub use io::FileSystems;
-pub use layers::{self, Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
+pub use layers;
 pub use ops;
 pub use ops::raw as raw_ops;
 pub use optimize;
-pub use session::{
-    Addresses, Callable, ClusterSpec, DeviceAttributes, Extensions, Feeds, FetchAs, Fetches, FromTensor, LocalCluster,
-    PartialRun, RunMetadata, RunOptions, Server, ServerDef, ServerOptions, Session, SessionConfig, SyncPolicy, Task,
-    TfConfig, chrome_trace, cluster_from_text, feeds, tf_config,
-};
+pub use session::{chrome_trace, cluster_from_text, feeds, tf_config};
 pub use status::{Code, Error, Result};
 pub use store;
 pub use tensor::{DType, PartialShape, Shape, Tensor};
 pub use train::{self, ExponentialMovingAverage, FileWriter, Gradient, Optimizer, Slices, gradients, gradients_with};
+
+pub use graphs::*;
+pub use sessions::*;
 
 /// Reading and writing graphs as TensorFlow does.
 pub mod wire {
     pub use graph::wire::{read_graph, write_graph};
 }
 
-/// A graph of all ops there are.
+/// Creates graphs that know all ops.
+///
+/// ```
+/// use flowgrid::prelude::*;
+///
+/// let graph = Graph::new();
+/// assert!(graph.is_empty() && graph.check().is_ok());
+/// ```
 pub trait NewGraph {
     /// An empty graph.
     fn new() -> Self;

@@ -21,6 +21,15 @@
 use std::fmt;
 
 /// The kind of an error, numbered as on the wire. Clients choose their exception class by it.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_status::{Code, Error};
+///
+/// let error = Error::from(std::io::Error::from_raw_os_error(2)); // ENOENT
+/// assert_eq!(error.code, Code::NotFound);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 #[allow(missing_docs)] // the names are gRPC's own
@@ -115,6 +124,15 @@ impl Code {
 }
 
 /// An error: the same type in every crate, and as a client sees it.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_status::{Code, Error};
+///
+/// let error = Error::new(Code::NotFound, "no file model.ckpt").at_node("restore");
+/// assert_eq!(error.to_string(), "NOT_FOUND: no file model.ckpt\n\t [[{{node restore}}]]");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The kind of error.

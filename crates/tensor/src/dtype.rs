@@ -6,6 +6,16 @@ use std::fmt;
 /// a graph unchanged.
 ///
 /// The number of a reference type is the number of its base type plus 100.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_tensor::DType;
+///
+/// assert_eq!(DType::from_name("float"), Some(DType::F32));
+/// assert_eq!(DType::F32.proto_name(), "DT_FLOAT");
+/// assert!(DType::F32.is_floating() && DType::F32.size() == 4);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DType(i32);
 

@@ -6,6 +6,18 @@ use status::{Result, invalid};
 use std::fmt;
 
 /// A shape whose dimensions, or whose rank, may be unknown.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_tensor::{PartialShape, Shape};
+///
+/// let batches = PartialShape::new(&[-1, 2]);
+/// assert!(batches.accepts(&Shape::from([7, 2])));
+/// assert!(!batches.accepts(&Shape::from([7, 3])));
+/// assert_eq!(batches.merge(&PartialShape::new(&[5, -1]))?.known(), Some(Shape::from([5, 2])));
+/// # Ok::<(), status::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PartialShape(Option<SmallVec<[i64; 4]>>);
 

@@ -6,6 +6,16 @@ use std::fmt;
 use std::ops::Deref;
 
 /// Dimensions of a value, outermost first; reads as a slice of them.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_tensor::Shape;
+///
+/// let shape = Shape::from([2, 3]);
+/// assert_eq!((shape.rank(), shape.elements()), (2, 6));
+/// assert_eq!(shape.to_string(), "[2,3]");
+/// ```
 #[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
 

@@ -9,6 +9,18 @@ use std::sync::Arc;
 /// A value: `shape.elements()` elements of type `dtype` in row-major order.
 ///
 /// Cloning shares the elements; writing to a shared tensor copies them first.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_tensor::Tensor;
+///
+/// let matrix = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(matrix.shape().dims(), [2, 2]);
+/// assert_eq!(matrix.values::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+/// assert_eq!(matrix.reshaped([4])?.shape().rank(), 1);
+/// # Ok::<(), status::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Tensor {
     dtype: DType,

@@ -1,5 +1,6 @@
 //! The rules of the repository, checked.
 
 mod architecture;
+mod examples;
 mod files;
 mod statements;
