@@ -96,8 +96,9 @@ fn remove<T>(stack: &mut Vec<(u64, T)>, number: u64) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AsDefault, default_graph};
+    use super::{AsDefault, default_graph, default_session};
     use crate::prelude::*;
+    use std::sync::Arc;
 
     #[test]
     fn guards_nest_and_belong_to_one_thread() {
@@ -120,5 +121,22 @@ mod tests {
         let _inner_guard = inner.as_default();
         drop(outer_guard);
         assert!(default_graph().is_some_and(|graph| graph.is_same(&inner)));
+    }
+
+    #[test]
+    fn sessions_have_a_stack_of_their_own() {
+        let graph = Graph::new();
+        let three = graph.root().constant(3f32);
+        let (outer, inner) = (Arc::new(Session::local(&graph)), Arc::new(Session::local(&graph)));
+        let outer_guard = outer.as_default();
+        let graph_guard = graph.as_default();
+        let inner_guard = inner.as_default();
+        drop(graph_guard);
+        assert!(default_session().is_some_and(|session| Arc::ptr_eq(&session, &inner)));
+        drop(inner_guard);
+        assert_eq!(default_session().map(|session| session.run::<f32>(&three)), Some(Ok(3.0)));
+        assert!(default_session().is_some_and(|session| Arc::ptr_eq(&session, &outer)));
+        drop(outer_guard);
+        assert!(default_session().is_none() && default_graph().is_none());
     }
 }

@@ -123,3 +123,6 @@ pub mod prelude {
         Scaffold, SessionRunHook, create_global_step, gradients, latest_checkpoint, schedule,
     };
 }
+
+#[cfg(test)]
+mod tests;

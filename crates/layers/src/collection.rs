@@ -45,6 +45,16 @@ pub const READY_OP: &str = "ready_op";
 pub const READY_FOR_LOCAL_INIT_OP: &str = "ready_for_local_init_op";
 /// The tensor with all summaries.
 pub const SUMMARY_OP: &str = "summary_op";
+/// Outputs of layers.
+pub const ACTIVATIONS: &str = "activations";
+/// Weights of layers.
+pub const WEIGHTS: &str = "weights";
+/// Biases of layers.
+pub const BIASES: &str = "biases";
+/// Paths of the files that a saved model needs.
+pub const ASSET_FILEPATHS: &str = "asset_filepaths";
+/// The step counter of an evaluation.
+pub const EVAL_STEP: &str = "eval_step";
 /// Nodes that initialize what a saved model brought.
 pub const SAVED_MODEL_INITIALIZERS: &str = "saved_model_initializers";
 pub use ops::data_structures::lookup::access::TABLE_INITIALIZERS;
