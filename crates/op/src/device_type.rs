@@ -26,7 +26,8 @@ type MakeKernel = Arc<dyn Fn(&Setup<'_>) -> Result<Kernel> + Send + Sync>;
 /// hardware copies its inputs and outputs itself.
 ///
 /// The placer puts a node only on devices whose type supports its op. Of those that match a node's device string, it
-/// prefers the type with the highest priority.
+/// prefers the type with the highest priority. Nodes that the runtime adds, such as `_Send`, run with the CPU's
+/// kernels on every device.
 ///
 /// # Examples
 ///
