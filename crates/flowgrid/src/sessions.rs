@@ -133,7 +133,7 @@ pub use session::FromTensor;
 /// use flowgrid::{FileSystems, Extensions, SessionConfig};
 ///
 /// let config = SessionConfig { extensions: Extensions::new().with(FileSystems::local()), ..SessionConfig::default() };
-/// assert!(config.given.get::<FileSystems>().is_some());
+/// assert!(config.extensions.get::<FileSystems>().is_some());
 /// ```
 #[doc(inline)]
 pub use session::Extensions;
