@@ -124,5 +124,10 @@ pub mod prelude {
     };
 }
 
+/// Runs the program in the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests;
