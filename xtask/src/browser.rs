@@ -1,11 +1,11 @@
-//! A Chromium for the tests that look at TensorBoard as a person would, kept outside the checkout.
+//! Finds or installs Chromium, which tests of TensorBoard drive. It is kept outside the checkout.
 
 use crate::{python, run};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What it may be called.
+/// Names of the program in distributions and in the packages of Playwright.
 const NAMES: [&str; 6] = [
     "chromium-headless-shell",
     "chromium",
@@ -14,10 +14,10 @@ const NAMES: [&str; 6] = [
     "chrome-headless-shell",
     "headless_shell",
 ];
-/// What it is called by Debian.
+/// The name of Debian's package.
 const PACKAGE: &str = "chromium-headless-shell";
 
-/// The program: the one that is named or on the PATH, else one that is installed at its first use.
+/// The browser: the one that FLOWGRID_BROWSER names, else one on the PATH or in the cache, else a new installation.
 pub fn program(python: &Path) -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("FLOWGRID_BROWSER") {
         return Ok(given.into());
@@ -27,7 +27,7 @@ pub fn program(python: &Path) -> Result<PathBuf> {
         return Ok(found);
     }
     eprintln!("installing Chromium (once)");
-    // Playwright downloads a browser into the cache; where that host cannot be reached, Debian's package will do.
+    // Playwright downloads a browser into the cache; if its host cannot be reached, Debian's package is tried.
     let own = Command::new(python)
         .args(["-m", "playwright", "install", "--only-shell", "chromium"])
         .env("PLAYWRIGHT_BROWSERS_PATH", &cache)
@@ -39,8 +39,8 @@ pub fn program(python: &Path) -> Result<PathBuf> {
     match within(&cache).or_else(on_path) {
         Some(found) => Ok(found),
         None => bail!(
-            "Chromium is needed by the tests and could not be installed: install it (Debian: apt-get install {PACKAGE}), \
-             or name one in FLOWGRID_BROWSER"
+            "the tests need Chromium, which could not be installed; install it (Debian: apt-get install {PACKAGE}) or set \
+             FLOWGRID_BROWSER to its path"
         ),
     }
 }
@@ -50,7 +50,7 @@ fn on_path() -> Option<PathBuf> {
     NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|path| path.is_file())
 }
 
-/// A browser somewhere below a folder.
+/// A browser in a folder or in one below it.
 fn within(folder: &Path) -> Option<PathBuf> {
     let entries: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     let is_browser =

@@ -1,41 +1,53 @@
-//! A Python with real TensorFlow and a server that speaks as S3 does, kept outside the checkout.
+//! Python environments for tests and packages: TensorFlow, and maturin. They are kept outside the checkout.
 
 use crate::run;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The packages tests need, pinned.
-const PACKAGES: &[&str] =
+/// The packages that tests need, pinned: TensorFlow, a server that speaks as S3 does, a driver of browsers.
+const TEST_PACKAGES: &[&str] =
     &["tensorflow-cpu==2.21.0", "tensorboard==2.21.0", "moto[server]==5.2.1", "playwright==1.65.0"];
+/// What makes wheels, pinned: `dist.rs` relies on how this version calls cargo.
+const MATURIN: &str = "maturin==1.16.0";
 
-/// The interpreter of an environment that has them; made at its first use.
+/// The interpreter of the environment for tests, which is created at its first use.
 pub fn interpreter() -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("FLOWGRID_PYTHON") {
         return Ok(given.into());
     }
-    let folder = cache()?.join("python-tf-2.21.0-tb-2.21.0-moto-5.2.1-pw-1.65.0");
-    let python = folder.join("bin/python");
-    let done = folder.join("complete");
-    if !done.exists() {
-        eprintln!("installing {} into {} (once)", PACKAGES.join(", "), folder.display());
-        let system = system_python()?;
-        run(Command::new(system).args(["-m", "venv", "--clear"]).arg(&folder))?;
-        run(Command::new(&python)
-            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-            .args(PACKAGES))
-        .context("real TensorFlow, TensorBoard and moto are needed by the tests and could not be installed")?;
-        std::fs::write(&done, "")?;
+    let folder = environment("python-tf-2.21.0-tb-2.21.0-moto-5.2.1-pw-1.65.0", TEST_PACKAGES)?;
+    Ok(folder.join("bin/python"))
+}
+
+/// The program maturin, which is installed at its first use.
+pub fn maturin() -> Result<PathBuf> {
+    Ok(environment("maturin-1.16.0", &[MATURIN])?.join("bin/maturin"))
+}
+
+/// The folder of an environment with these packages, which is created at its first use.
+fn environment(name: &str, packages: &[&str]) -> Result<PathBuf> {
+    let folder = cache()?.join(name);
+    let complete = folder.join("complete");
+    if !complete.exists() {
+        let list = packages.join(", ");
+        eprintln!("installing {list} into {} (once)", folder.display());
+        run(Command::new(system_python()?).args(["-m", "venv", "--clear"]).arg(&folder))?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run(Command::new(folder.join("bin/python")).args(pip).args(packages))
+            .with_context(|| format!("cannot install {list}"))?;
+        std::fs::write(&complete, "")?;
     }
-    Ok(python)
+    Ok(folder)
 }
 
 /// `$XDG_CACHE_HOME/flowgrid`, or `~/.cache/flowgrid`.
 pub fn cache() -> Result<PathBuf> {
     let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let base = base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
-    let folder = base.context("neither XDG_CACHE_HOME nor HOME is set: where shall TensorFlow go?")?.join("flowgrid");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let base = base.context("neither XDG_CACHE_HOME nor HOME is set, so there is no folder for Python packages")?;
+    let folder = base.join("flowgrid");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     Ok(folder)
 }
 
@@ -46,5 +58,5 @@ fn system_python() -> Result<&'static str> {
             return Ok(name);
         }
     }
-    bail!("Python 3.11 is needed by the tests: neither python3.11 nor python3 on the PATH is one")
+    bail!("Python 3.11 is needed, and neither python3.11 nor python3 on the PATH is that version")
 }

@@ -1,93 +1,91 @@
-//! All tests.
+//! Runs tests, and writes the files that tests compare with.
 
-use crate::{browser, python, root};
+use crate::{browser, cargo, python, root, run as run_command, target};
 use anyhow::Result;
+use std::path::Path;
 use std::process::Command;
 
-/// What tests need besides what is built by default: all stores.
+/// Cargo features that tests need: all network file systems. Every call names them, so that no crate is built twice.
 const FEATURES: &str = "s3,gs,az,hdfs";
 
-/// Runs everything, or only Rust tests whose name contains the filter.
+/// Parts of the names of Rust tests that need a Python with TensorFlow, or the built program.
+pub const NEED_PYTHON: [&str; 3] = ["tests::client::", "tests::twins::", "graphs_on_a_tensorflow_server"];
+
+/// Runs all tests, or the Rust tests whose name contains the filter.
 pub fn run(filter: &[&str]) -> Result<()> {
     let interpreter = python::interpreter()?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Everything at once, the program too: tests start it as users would. With the same features in all calls, so that
-    // nothing is built twice.
-    let build = ["build", "--workspace", "--all-targets", "--features", FEATURES];
-    crate::run(Command::new(&cargo).current_dir(root()).args(build))?;
+    // The program too: tests start it as users do.
+    run_command(cargo().args(["build", "--workspace", "--all-targets", "--features", FEATURES]))?;
     let program = target().join("debug/flowgrid");
-    let mut tests = Command::new(&cargo);
-    tests.current_dir(root()).args(["test", "--workspace", "--no-fail-fast", "--features", FEATURES]).args(filter);
+    let mut tests = cargo();
+    tests.args(["test", "--workspace", "--no-fail-fast", "--features", FEATURES]).args(filter);
     tests.env("FLOWGRID_PYTHON", &interpreter).env("FLOWGRID_BIN", &program);
-    crate::run(&mut tests)?;
+    run_command(&mut tests)?;
     if !filter.is_empty() {
         return Ok(());
     }
-    let mut clients = Command::new(&interpreter);
-    clients.current_dir(root().join("crates/conformance/python"));
-    clients.args(["-m", "unittest", "discover", "--pattern", "*_test.py", "--verbose"]);
-    clients.env("FLOWGRID_BIN", &program).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    let mut clients = unit_tests(&interpreter, &program);
+    clients.args(["discover", "--pattern", "*_test.py", "--verbose"]);
     clients.env("FLOWGRID_BROWSER", browser::program(&interpreter)?);
-    crate::run(&mut clients)
+    run_command(&mut clients)
+}
+
+/// Runs the Rust tests that need no Python. Examples in the documentation are left out: each is compiled first.
+pub fn run_quick() -> Result<()> {
+    let mut tests = cargo();
+    tests.args(["test", "--workspace", "--no-fail-fast", "--features", FEATURES, "--lib", "--bins", "--tests", "--"]);
+    for name in NEED_PYTHON {
+        tests.args(["--skip", name]);
+    }
+    run_command(&mut tests)
 }
 
 /// Draws the pictures of the manual.
 pub fn screenshots() -> Result<()> {
     let interpreter = python::interpreter()?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--bin", "flowgrid"]))?;
-    let mut drawing = Command::new(&interpreter);
-    drawing.arg(root().join("crates/conformance/python/browser_test.py"));
-    drawing.arg("--images").arg(root().join("docs/images"));
-    drawing.env("FLOWGRID_BIN", target().join("debug/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    run_command(cargo().args(["build", "--bin", "flowgrid"]))?;
+    let script = root().join("crates/conformance/python/browser_test.py");
+    let mut drawing = with_program(&interpreter, &target().join("debug/flowgrid"));
+    drawing.arg(script).arg("--images").arg(root().join("docs/images"));
     drawing.env("FLOWGRID_BROWSER", browser::program(&interpreter)?);
-    crate::run(&mut drawing)
+    run_command(&mut drawing)
 }
 
-/// What takes too long for every change: many faults, many clients, a gigabyte. On the program as it is released.
+/// Runs what takes too long for every change, on the release build.
 pub fn soak() -> Result<()> {
     let interpreter = python::interpreter()?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    crate::run(Command::new(&cargo).current_dir(root()).args(["build", "--release", "--bin", "flowgrid"]))?;
-    let mut clients = Command::new(&interpreter);
-    clients.current_dir(root().join("crates/conformance/python"));
-    clients.args([
-        "-m",
-        "unittest",
-        "--verbose",
-        "faults_test",
-        "crowd_test",
-        "journal_test",
-        "crash_while_saving_test",
-        "large_tensor_soak",
-    ]);
-    clients.env("FLOWGRID_BIN", target().join("release/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    run_command(cargo().args(["build", "--release", "--bin", "flowgrid"]))?;
+    let program = target().join("release/flowgrid");
+    let mut clients = unit_tests(&interpreter, &program);
+    clients.args(["--verbose", "faults_test", "crowd_test", "journal_test", "crash_while_saving_test"]);
+    clients.arg("large_tensor_soak");
     clients.env("FAULT_ROUNDS", "50").env("CROWD_STEPS", "1000");
     clients.env("JOURNAL_KILLS", "20").env("SAVE_KILLS", "50");
-    crate::run(&mut clients)?;
-    let mut large = Command::new(&interpreter);
-    large.current_dir(root().join("crates/conformance/python")).arg("speed/large_variables.py");
-    large.env("FLOWGRID_BIN", target().join("release/flowgrid")).env("TF_CPP_MIN_LOG_LEVEL", "2");
-    crate::run(&mut large)
+    run_command(&mut clients)?;
+    run_command(with_program(&interpreter, &program).arg("speed/large_variables.py"))
 }
 
-/// Writes the raw builders of `ops` from its rows.
+/// Writes the files that are generated from the rows of ops.
 pub fn write_builders() -> Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let example = ["run", "--package", "flowgrid-conformance", "--bin", "write_builders"];
-    crate::run(Command::new(&cargo).current_dir(root()).args(example))
+    run_command(cargo().args(["run", "--package", "flowgrid-conformance", "--bin", "write_builders"]))
 }
 
-/// Lets real TensorFlow write what it expects of the conformance cases.
+/// Lets TensorFlow write the expected part of conformance cases: of those in some files, or of all.
 pub fn update_cases(files: &[&str]) -> Result<()> {
     let script = root().join("crates/conformance/update.py");
-    run_python(&script, files)
+    run_command(Command::new(python::interpreter()?).arg(script).args(files))
 }
 
-fn run_python(script: &std::path::Path, args: &[&str]) -> Result<()> {
-    crate::run(Command::new(python::interpreter()?).arg(script).args(args))
+fn unit_tests(interpreter: &Path, program: &Path) -> Command {
+    let mut command = with_program(interpreter, program);
+    command.args(["-m", "unittest"]);
+    command
 }
 
-fn target() -> std::path::PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into)
+/// Python in the folder of Python tests, which find the program in the environment.
+fn with_program(interpreter: &Path, program: &Path) -> Command {
+    let mut command = Command::new(interpreter);
+    command.current_dir(root().join("crates/conformance/python"));
+    command.env("FLOWGRID_BIN", program).env("TF_CPP_MIN_LOG_LEVEL", "2");
+    command
 }

@@ -1,4 +1,4 @@
-//! Which crate may know which: the table of ARCHITECTURE.md against every manifest.
+//! Which crate may use which: the table of ARCHITECTURE.md against every manifest.
 
 use crate::root;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::fs;
 /// Crates that every crate above them may use.
 const VOCABULARY: &[&str] = &["status", "tensor", "graph"];
 
-/// The table in ARCHITECTURE.md: crate name to what it may use.
+/// The table in ARCHITECTURE.md: the name of a crate, and the crates that it may use.
 fn table() -> BTreeMap<String, BTreeSet<String>> {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     let mut rows = BTreeMap::new();
@@ -25,7 +25,7 @@ fn table() -> BTreeMap<String, BTreeSet<String>> {
     rows
 }
 
-/// The crates of this workspace that a manifest names, in the sections that count.
+/// The crates of this workspace that a manifest names as dependencies of the library, not of its tests.
 fn dependencies(manifest: &str, known: &BTreeSet<String>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut counts = false;
@@ -52,7 +52,7 @@ fn crates_use_only_what_the_table_allows() {
         let path = entry.expect("entry").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_string();
         if name == "conformance" {
-            continue; // beside the tower
+            continue; // Tests may use every crate.
         }
         let manifest = fs::read_to_string(path.join("Cargo.toml")).expect("manifest");
         let Some(allowed) = rows.get(&name) else {

@@ -1,10 +1,10 @@
-//! What every source file must have.
+//! What every source file must have, and what none may have.
 
 use crate::root;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files above this length want to be two.
+/// The limit on the length of a file; a longer one should be split.
 const MAX_LINES: usize = 600;
 
 pub(super) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -27,7 +27,7 @@ pub(super) fn all() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_file_says_what_it_is() {
+fn every_file_begins_with_a_doc_line() {
     let silent: Vec<_> =
         all().into_iter().filter(|path| !fs::read_to_string(path).expect("source").starts_with("//! ")).collect();
     assert!(silent.is_empty(), "no //! line at the top of {silent:#?}");
@@ -47,7 +47,7 @@ fn no_file_is_too_long() {
 }
 
 #[test]
-fn unsafe_code_is_in_its_rooms_only() {
+fn unsafe_code_is_in_math_and_tensor_only() {
     for entry in fs::read_dir(root().join("crates")).expect("crates") {
         let path = entry.expect("entry").path();
         if path.ends_with("math") || path.ends_with("tensor") {
@@ -60,15 +60,15 @@ fn unsafe_code_is_in_its_rooms_only() {
     }
     let mut tensor = Vec::new();
     sources(&root().join("crates/tensor/src"), &mut tensor);
-    let rooms = ["buffer.rs", "allocator.rs"];
-    for path in tensor.iter().filter(|path| !rooms.iter().any(|room| path.ends_with(room))) {
+    let allowed = ["buffer.rs", "allocator.rs"];
+    for path in tensor.iter().filter(|path| !allowed.iter().any(|file| path.ends_with(file))) {
         let text = fs::read_to_string(path).expect("source");
         assert!(!text.contains("unsafe {") && !text.contains("unsafe fn"), "unsafe in {}", path.display());
     }
 }
 
 #[test]
-fn nothing_is_left_open() {
+fn no_work_is_left_open() {
     let marks = [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["todo", "!("].concat(), ["#[ig", "nore"].concat()];
     for path in all() {
         let text = fs::read_to_string(&path).expect("source");

@@ -1,7 +1,9 @@
-//! The rules of this repository that a program can check.
+//! The rules of this repository that a program can check, and the tests of its automation.
 
 mod architecture;
+mod dist;
 mod examples;
 mod files;
 mod manifests;
+mod quick;
 mod statements;
