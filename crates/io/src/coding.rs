@@ -1,10 +1,10 @@
-//! Numbers of seven bits per byte, as tables and string tensors have them.
+//! Variable-length integers (varints), as in tables and string tensors.
 
 use crate::fs::data_loss;
 use bytes::{Buf, Bytes};
 use status::Result;
 
-/// Reads a number; the bytes after it are left.
+/// Reads an integer from the front of the bytes.
 pub(crate) fn read_varint(bytes: &mut Bytes) -> Result<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -20,7 +20,7 @@ pub(crate) fn read_varint(bytes: &mut Bytes) -> Result<u64> {
     Err(data_loss("bad variable-length number"))
 }
 
-/// Adds a number at the end.
+/// Appends an integer.
 pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

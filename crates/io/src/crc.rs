@@ -1,6 +1,7 @@
-//! Checksums as TensorFlow stores them: CRC-32C, turned and shifted so that a checksum of checksums stays good.
+//! Checksums as TensorFlow stores them: CRC-32C, masked by a rotation and an addition, because a CRC of data that
+//! contains CRCs is weak.
 
-/// What is added after the turn.
+/// The constant that is added after the rotation.
 const DELTA: u32 = 0xa282_ead8;
 
 /// The masked checksum of some bytes.
@@ -8,12 +9,12 @@ pub(crate) fn masked(bytes: &[u8]) -> u32 {
     mask(crc32c::crc32c(bytes))
 }
 
-/// A checksum, masked.
+/// Masks a checksum.
 pub(crate) fn mask(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(DELTA)
 }
 
-/// A checksum, as it was before it was masked.
+/// The checksum before masking.
 pub(crate) fn unmask(masked: u32) -> u32 {
     masked.wrapping_sub(DELTA).rotate_left(15)
 }

@@ -1,9 +1,9 @@
-//! Reads messages of protocol buffers in place, field by field.
+//! Reads protobuf messages in place, one field after another.
 
-/// How deep groups may nest.
+/// The deepest nesting of groups.
 const DEEPEST: usize = 100;
 
-/// What is left of a message.
+/// The rest of a message.
 pub(crate) struct Cursor<'a>(pub &'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -38,7 +38,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// Goes past this tag, if it is the next.
+    /// Skips this tag, if it is the next.
     pub fn tag(&mut self, tag: u8) -> Option<()> {
         match self.0.split_first() {
             Some((&next, rest)) if next == tag => {
@@ -49,13 +49,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A length and as many bytes.
+    /// Reads a length and that many bytes.
     pub fn delimited(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.varint()?).ok()?;
         self.take(length)
     }
 
-    /// The bytes of field `number`, if that is the next and all of it is there; else this stays where it is.
+    /// The bytes of field `number`, if it is the next and complete. Otherwise the position does not change.
     pub fn next_delimited(&mut self, number: u8) -> Option<&'a [u8]> {
         let mut ahead = Cursor(self.0);
         ahead.tag(number << 3 | 2)?;
@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         Some(bytes)
     }
 
-    /// Goes past a field of any number; groups are not known.
+    /// Skips a field of any number. Groups are not supported.
     pub fn skip_field(&mut self) -> Option<()> {
         match self.varint()? {
             tag if tag >> 3 == 0 || tag == 0x0a => None,
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes past what follows a tag of this wire type.
+    /// Skips a value of this wire type.
     pub fn skip(&mut self, wire: u64) -> Option<()> {
         match wire {
             0 => self.varint().map(drop),
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What stands in a group up to the end of it; groups inside are part of it.
+    /// The content of a group, which may contain groups.
     pub fn group(&mut self, number: u64) -> Option<&'a [u8]> {
         let (whole, mut open) = (self.0, vec![number]);
         loop {

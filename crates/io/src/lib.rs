@@ -1,7 +1,8 @@
-//! File formats of TensorFlow: records, events, checkpoints, saved models; and the file-system trait they are read through.
+//! File formats of TensorFlow (records, events, checkpoints, saved models), and the file-system trait.
 //!
-//! The crate turns bytes in files into values and back. File systems are passed in as a [`FileSystems`] value, so the formats
-//! work on any store. Network file systems are in `store`; deciding what is saved and when is the task of the crates above.
+//! The crate turns bytes in files into values and back. File systems are passed in as a [`FileSystems`] value, so the
+//! formats work on any store. Network file systems are in `store`; deciding what is saved and when is the task of the
+//! crates above.
 #![forbid(unsafe_code)]
 
 pub mod bundle;

@@ -1,4 +1,4 @@
-//! Messages whose definition is known only at run time: single values out of them, and back.
+//! Messages whose definition is only known at run time: reading and writing of single fields.
 
 use crate::cursor::Cursor;
 use crate::fs::{FileSystems, data_loss};
@@ -10,21 +10,21 @@ use status::{Result, invalid};
 /// A field of a message.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its name, with that of its message.
+    /// Its name, qualified by that of its message.
     pub full_name: String,
     /// Its number.
     pub number: u32,
     /// The type of its values.
     pub kind: Kind,
-    /// There may be any number of values.
+    /// True if it can have several values.
     pub is_repeated: bool,
-    /// Values are written in a row.
+    /// True if its values are packed.
     pub is_packed: bool,
-    /// The value of a field that is not there.
+    /// The value of a field that is absent.
     pub default: Scalar,
 }
 
-/// The type of a field's values, as definitions name it.
+/// The type of a field, as in a FieldDescriptorProto.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names are those of protocol buffers
 pub enum Kind {
@@ -48,23 +48,23 @@ pub enum Kind {
     Sint64,
 }
 
-/// One value.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
-    /// Of a signed type, or an enum.
+    /// A value of a signed or an enum type.
     Int(i64),
-    /// Of an unsigned type.
+    /// A value of an unsigned type.
     Uint(u64),
-    /// Of a floating type.
+    /// A value of a floating type.
     Number(f64),
-    /// Yes or no.
+    /// A truth value.
     Bool(bool),
-    /// A string, or a message as its bytes.
+    /// A string, or an encoded message.
     Bytes(Bytes),
 }
 
-/// The definition of a message. `source` says where it is: `local://` means those of TensorFlow itself, `bytes://` and
-/// a FileDescriptorSet message that set, anything else is the name of a file that holds one.
+/// The definition of a message. `source` names its origin: `local://` for TensorFlow's own messages, `bytes://`
+/// followed by a FileDescriptorSet message, or the name of a file with one.
 pub fn definition(systems: &FileSystems, source: &[u8], message: &str) -> Result<Definition> {
     match source {
         b"" | b"local://" => Definition::own(message),
@@ -87,7 +87,7 @@ pub fn definition(systems: &FileSystems, source: &[u8], message: &str) -> Result
     }
 }
 
-/// Calls `found(index, value)` for every value of the wanted fields, in the order they stand in the message.
+/// Calls `found(index, value)` for each value of the requested fields, in the order of the message.
 pub fn read_fields(message: &Bytes, fields: &[Field], mut found: impl FnMut(usize, Scalar)) -> Result<()> {
     let mut cursor = Cursor(message);
     let damaged = || data_loss("Unable to parse binary protobuf");
@@ -112,7 +112,7 @@ pub fn read_fields(message: &Bytes, fields: &[Field], mut found: impl FnMut(usiz
     Ok(())
 }
 
-/// Adds a field with these values to a message.
+/// Appends a field with these values to a message.
 pub fn write_field(field: &Field, values: &[Scalar], message: &mut Vec<u8>) {
     let tag = |wire: u64| u64::from(field.number) << 3 | wire;
     if field.is_packed {
@@ -140,7 +140,7 @@ const END_GROUP: u64 = 4;
 const FOUR_BYTES: u64 = 5;
 
 impl Kind {
-    /// How values of this kind stand in a message.
+    /// The wire encoding of values of this kind.
     fn wire(self) -> u64 {
         match self {
             Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => EIGHT_BYTES,

@@ -1,6 +1,6 @@
-//! Strings and numbers as bytes that sort as they do: the keys of slices in checkpoints.
+//! Encoding of strings and numbers as bytes that sort in the same order: the keys of slices in checkpoints.
 
-/// Adds a string; its end is marked, so that more can follow.
+/// Appends a string. Its end is marked, so more can follow.
 pub(crate) fn put_string(bytes: &mut Vec<u8>, text: &[u8]) {
     for &byte in text {
         match byte {
@@ -12,14 +12,14 @@ pub(crate) fn put_string(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.extend_from_slice(&[0, 1]);
 }
 
-/// Adds a number that is never negative: how many bytes, then the bytes.
+/// Appends a number that is not negative: the number of bytes, then the bytes.
 pub(crate) fn put_unsigned(bytes: &mut Vec<u8>, value: u64) {
     let length = 8 - value.leading_zeros() as usize / 8;
     bytes.push(length as u8);
     bytes.extend_from_slice(&value.to_be_bytes()[8 - length..]);
 }
 
-/// Adds a number of either sign: the sign, one more bit like it for every further byte, then the value.
+/// Appends a signed number: the sign, one more bit like it for each further byte, then the value.
 pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     let magnitude = if value < 0 { !value } else { value };
     let bits = 64 - magnitude.leading_zeros() as usize;
@@ -35,7 +35,7 @@ pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     bytes.extend_from_slice(coded);
 }
 
-/// Takes a string off the front; none if there is no whole one.
+/// Removes a string from the front; none if it is incomplete.
 pub(crate) fn take_string(bytes: &mut &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     loop {
@@ -56,7 +56,7 @@ pub(crate) fn take_string(bytes: &mut &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Takes a number that is never negative off the front.
+/// Removes a number that is not negative from the front.
 pub(crate) fn take_unsigned(bytes: &mut &[u8]) -> Option<u64> {
     let (&length, rest) = bytes.split_first()?;
     let value = rest.get(..usize::from(length)).filter(|value| value.len() <= 8)?;
@@ -64,7 +64,7 @@ pub(crate) fn take_unsigned(bytes: &mut &[u8]) -> Option<u64> {
     Some(value.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }
 
-/// Takes a number of either sign off the front.
+/// Removes a signed number from the front.
 pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
     let sign = if bytes.first()? & 0x80 == 0 { 0xff } else { 0 };
     let positive = |at: usize| bytes.get(at).copied().unwrap_or(0x80) ^ sign;
@@ -75,7 +75,7 @@ pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
     for &byte in coded {
         value = value << 8 | i128::from(byte);
     }
-    // The bits that told sign and length are as those of a number that is that long.
+    // The bits of sign and length have the values that the number itself would have there.
     let marks = (1i128 << length) - 1;
     let value = value ^ marks << (7 * length);
     *bytes = &bytes[length..];

@@ -1,25 +1,25 @@
-//! Slices of tensors: a range along every axis, or all of it. How checkpoints hold the parts of a variable.
+//! Slices of tensors: a range along each axis. Checkpoints hold the parts of partitioned variables as slices.
 
 use crate::ordered;
 use status::{Result, internal, invalid};
 use std::fmt;
 use tensor::Shape;
 
-/// A part of a tensor: along every axis where it begins and how long it is, or none for all of that axis.
+/// A slice: for each axis a range, or none for the whole axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct TensorSlice(Vec<Option<Extent>>);
 
-/// A range along one axis. It is not empty, and its end is a number.
+/// A range along one axis. It is not empty, and its end does not overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// Where it begins.
+    /// The first index.
     pub start: usize,
-    /// How long it is.
+    /// The length.
     pub length: usize,
 }
 
 impl TensorSlice {
-    /// All of a tensor with that many axes.
+    /// The slice that covers a whole tensor of this rank.
     pub fn full(rank: usize) -> TensorSlice {
         TensorSlice(vec![None; rank])
     }
@@ -29,7 +29,7 @@ impl TensorSlice {
         TensorSlice(extents)
     }
 
-    /// The slice whose ranges are these numbers; a length of -1 means all of that axis.
+    /// The slice with these starts and lengths; a length of -1 means the whole axis.
     pub(crate) fn from_numbers(numbers: impl Iterator<Item = (i64, i64)>) -> Result<TensorSlice> {
         let extent = |(start, length): (i64, i64)| match (start, length) {
             (0, -1) => Ok(None),
@@ -44,7 +44,7 @@ impl TensorSlice {
         Ok(TensorSlice(numbers.map(extent).collect::<Result<_>>()?))
     }
 
-    /// Reads a slice as it is written: `0,2:-` for two rows with all their columns.
+    /// Parses a slice such as `0,2:-`, two rows with all their columns.
     pub fn parse(text: &str) -> Result<TensorSlice> {
         let mut extents = Vec::new();
         for part in text.split(':').filter(|part| !part.is_empty()) {
@@ -58,22 +58,22 @@ impl TensorSlice {
         &self.0
     }
 
-    /// How many axes.
+    /// The number of axes.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it says that it is all of every axis.
+    /// True if all axes are unrestricted.
     pub fn is_full(&self) -> bool {
         self.0.iter().all(Option::is_none)
     }
 
-    /// Whether it is all of a tensor of this shape, said or not.
+    /// True if it covers a whole tensor of this shape, with or without ranges.
     pub fn covers(&self, shape: &Shape) -> bool {
         self.is_full() || self.shape_in(shape).is_ok_and(|part| part == *shape)
     }
 
-    /// The shape of this part of a tensor.
+    /// The shape of this slice of a tensor.
     pub fn shape_in(&self, shape: &Shape) -> Result<Shape> {
         if shape.rank() != self.rank() {
             return Err(internal!("Mismatching ranks: shape = {shape}, slice = {self}"));
@@ -89,7 +89,7 @@ impl TensorSlice {
         Ok(part)
     }
 
-    /// What two slices have in common; none if they have nothing.
+    /// The intersection of two slices; none if it is empty.
     pub fn intersect(&self, other: &TensorSlice) -> Option<TensorSlice> {
         let both = |pair: (&Option<Extent>, &Option<Extent>)| match pair {
             (None, extent) | (extent, None) => Some(*extent),
@@ -116,7 +116,7 @@ impl TensorSlice {
         key
     }
 
-    /// The tensor and the slice that a key belongs to.
+    /// The tensor name and the slice of a key.
     pub fn from_key(mut key: &[u8]) -> Result<(Vec<u8>, TensorSlice)> {
         let bad = || internal!("Failed to parse the key of a tensor slice");
         if ordered::take_unsigned(&mut key) != Some(0) {
@@ -149,8 +149,8 @@ fn parse_extent(part: &str, text: &str) -> Result<Option<Extent>> {
     Ok(Some(Extent { start: start as usize, length: length as usize }))
 }
 
-/// Which part of which shape is meant: `4 10 0,2:-` says the first two rows of a 4 by 10 matrix. Gives the whole shape,
-/// the slice, and the shape of the slice.
+/// Parses a shape and a slice of it: `4 10 0,2:-` means the first two rows of a 4 by 10 matrix. Returns the whole
+/// shape, the slice, and the shape of the slice.
 pub fn parse_shape_and_slice(text: &str) -> Result<(Shape, TensorSlice, Shape)> {
     let Some((dims, slice)) = text.rsplit_once(' ') else {
         return Err(invalid!("Need least two elements in shape_and_slice specification: {text}"));
@@ -163,7 +163,7 @@ pub fn parse_shape_and_slice(text: &str) -> Result<(Shape, TensorSlice, Shape)> 
     Ok((shape, slice, part))
 }
 
-/// Which of the stored slices together hold a wanted one; none if they leave something out.
+/// The stored slices that together cover a requested slice; none if a part is missing.
 pub(crate) fn cover<'a>(
     shape: &Shape,
     stored: &'a [TensorSlice],
@@ -186,8 +186,8 @@ pub(crate) fn cover<'a>(
     Ok((covered == size).then_some(found))
 }
 
-/// Calls `copy(from, to, count)` for every run of elements that a stored slice shares with a wanted one: where it begins
-/// in each of them, in elements.
+/// Calls `copy(from, to, count)` for each run of consecutive elements that a stored and a requested slice share, with
+/// its offset in each of them, in elements.
 pub(crate) fn for_each_run(
     shape: &Shape,
     stored: &TensorSlice,
@@ -197,7 +197,7 @@ pub(crate) fn for_each_run(
     let Some(common) = stored.intersect(wanted) else { return Ok(()) };
     let (from, to, run) = (stored.shape_in(shape)?, wanted.shape_in(shape)?, common.shape_in(shape)?);
     let begin = |slice: &TensorSlice, axis: usize| slice.0[axis].map_or(0, |extent| extent.start);
-    // An axis that is whole in both makes runs of the axis before it longer.
+    // An axis that is whole in both slices makes the runs of the axis before it longer.
     let mut inner = run.rank();
     while inner > 0 && (inner == run.rank() || whole(&from, &to, &run, inner)) {
         inner -= 1;
@@ -222,7 +222,7 @@ fn whole(from: &Shape, to: &Shape, run: &Shape, axis: usize) -> bool {
     from.dims()[axis] == run.dims()[axis] && to.dims()[axis] == run.dims()[axis]
 }
 
-/// The next index, the last axis first.
+/// Advances an index, the last axis first.
 fn advance(index: &mut [usize], dims: &[usize]) {
     for axis in (0..index.len()).rev() {
         index[axis] += 1;

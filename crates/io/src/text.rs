@@ -1,13 +1,13 @@
-//! Messages as text: the format of `.pbtxt` files and of checkpoint state files.
+//! Messages in protobuf's text format: `.pbtxt` files and checkpoint state files.
 
 use crate::wire;
 use bytes::Bytes;
 use status::{Result, invalid};
 
-/// Messages inside messages go no deeper; the binary format has the same limit.
+/// The deepest nesting of messages, which equals that of the binary format.
 const MAX_DEPTH: usize = 100;
 
-/// A message in the binary format; `message` is its full name: `tensorflow.GraphDef`.
+/// Converts a message from text to the binary format. `message` is its full name, such as `tensorflow.GraphDef`.
 pub fn text_to_binary(message: &str, text: &str) -> Result<Bytes> {
     if depth(text) > MAX_DEPTH {
         return Err(invalid!("{message} as text nests deeper than {MAX_DEPTH}"));
@@ -15,12 +15,12 @@ pub fn text_to_binary(message: &str, text: &str) -> Result<Bytes> {
     wire::parse(message, text)
 }
 
-/// A message as text, a field per line.
+/// Converts a message to text, one field per line.
 pub fn binary_to_text(message: &str, bytes: &[u8]) -> Result<String> {
     wire::print(message, bytes)
 }
 
-/// How deep braces and brackets of a text nest, not counting those in strings and comments.
+/// The deepest nesting of braces and brackets in a text, outside of strings and comments.
 fn depth(text: &str) -> usize {
     let (mut now, mut most) = (0usize, 0);
     let mut rest = text.bytes();
@@ -41,7 +41,7 @@ fn skip_string(quote: u8, rest: &mut std::str::Bytes) {
     while let Some(byte) = rest.next() {
         match byte {
             b'\\' => drop(rest.next()),
-            b'\n' => return, // not a string after all; the parser will say so
+            b'\n' => return, // an unterminated string, which the parser reports
             byte if byte == quote => return,
             _ => {}
         }

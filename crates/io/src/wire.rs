@@ -1,4 +1,4 @@
-//! Messages known by name only become bytes and text here.
+//! Conversion of messages that are selected by name to bytes and text.
 
 use crate::fs::data_loss;
 use crate::message::{Field, Kind, Scalar};
@@ -9,12 +9,12 @@ use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, MessageDescript
 use status::{Result, internal, invalid};
 use std::sync::OnceLock;
 
-/// The definition of a message. All definitions are decoded once: they never change.
+/// The definition of a message. All definitions are decoded once, because they never change.
 fn definition(message: &str) -> Result<MessageDescriptor> {
     static ALL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
     let all = ALL.get_or_init(|| DescriptorPool::decode(proto::DESCRIPTORS).ok());
     let found = all.as_ref().and_then(|all| all.get_message_by_name(message));
-    found.ok_or_else(|| internal!("No message is called {message}"))
+    found.ok_or_else(|| internal!("Unknown message type {message}"))
 }
 
 pub(crate) fn parse(message: &str, text: &str) -> Result<Bytes> {
@@ -41,7 +41,7 @@ impl Definition {
         definition(message).map(Definition).map_err(|_| not_defined(message))
     }
 
-    /// A message of a FileDescriptorSet message; `wrong` says that it is none.
+    /// A message of a FileDescriptorSet message; `wrong` is the error if the bytes are not one.
     pub(crate) fn of(set: &[u8], message: &str, wrong: impl FnOnce() -> status::Error) -> Result<Definition> {
         let pool = DescriptorPool::decode(set).map_err(|_| wrong())?;
         pool.get_message_by_name(message).map(Definition).ok_or_else(|| not_defined(message))
@@ -71,7 +71,7 @@ impl Definition {
         Some(described!(extension, Value::default_value_for_extension))
     }
 
-    /// The bytes of a message that is written as text.
+    /// Converts a message from text to bytes.
     pub fn from_text(&self, text: &[u8]) -> Result<Bytes> {
         let text = std::str::from_utf8(text).ok();
         let message = text.and_then(|text| DynamicMessage::parse_text_format(self.0.clone(), text).ok());
@@ -79,7 +79,7 @@ impl Definition {
         Ok(message.encode_to_vec().into())
     }
 
-    /// The bytes of a message, read and written again.
+    /// Decodes a message and encodes it again.
     pub fn sanitized(&self, message: Bytes) -> Result<Bytes> {
         let message = DynamicMessage::decode(self.0.clone(), message);
         Ok(message.map_err(|_| data_loss("Unable to parse binary protobuf"))?.encode_to_vec().into())
@@ -113,7 +113,7 @@ fn kind(kind: &prost_reflect::Kind) -> Kind {
     }
 }
 
-/// A default value; messages have none, and are empty.
+/// A default value; for messages, which have none, an empty one.
 fn scalar(value: Value) -> Scalar {
     match value {
         Value::Bool(value) => Scalar::Bool(value),

@@ -1,4 +1,4 @@
-//! Makes one checkpoint of several that were written by several tasks.
+//! Merging the parts of a checkpoint that several tasks wrote.
 
 use super::present::{Present, write_empty};
 use super::writer::write_index;
@@ -8,17 +8,17 @@ use status::{Result, internal, invalid};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 
-/// What merging may forgive and clear away.
+/// Options of a merge.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MergeOptions {
-    /// Parts that are not there are left out.
+    /// Ignore parts that do not exist.
     pub allow_missing_files: bool,
-    /// Folders of parts are deleted when nothing is left in them.
+    /// Delete the folders of parts that become empty.
     pub delete_old_dirs: bool,
 }
 
-/// Merges checkpoints into one called `target`: their files of tensors get new names, their indexes become one. A
-/// checkpoint that is called so already stays whole until then.
+/// Merges checkpoints into one named `target`: the data files are renamed and the indexes are merged. An existing
+/// checkpoint of this name stays complete until then.
 pub fn merge_bundles(systems: &FileSystems, parts: &[&str], target: &str, options: MergeOptions) -> Result<()> {
     let mut merge = Merge::default();
     for part in parts {
@@ -46,7 +46,7 @@ pub fn merge_bundles(systems: &FileSystems, parts: &[&str], target: &str, option
     Ok(())
 }
 
-/// Takes away what is left of the parts. The merged checkpoint is complete, so nothing here is an error.
+/// Deletes the remains of the parts. The merged checkpoint is complete, so failures are ignored.
 fn clean(systems: &FileSystems, parts: &[&str], target: &str, options: MergeOptions) {
     for part in parts.iter().filter(|part| **part != target) {
         let _ = systems.delete(&index_path(part));
@@ -60,10 +60,10 @@ fn clean(systems: &FileSystems, parts: &[&str], target: &str, options: MergeOpti
 
 #[derive(Default)]
 struct Merge {
-    /// Of the first part.
+    /// The header of the first part.
     header: Option<Header>,
     entries: BTreeMap<Vec<u8>, Entry>,
-    /// Files of tensors, each at its new number.
+    /// Data files with their new numbers.
     files: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Merge {
             ));
         }
         let prefix = part.prefix().to_string();
-        // Files without tensors count too, so that none is left behind.
+        // Files without tensors are counted too, so that all files are moved.
         let numbers = self.files.len() as u32;
         self.files.extend((0..header.shards).map(|shard| data_path(&prefix, shard, header.shards)));
         for (key, mut entry) in part.keyed() {
@@ -97,7 +97,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Adds an entry; entries of tensors in slices become one.
+    /// Adds an entry. The slices of a tensor are collected in one entry.
     fn insert(&mut self, prefix: &str, key: Vec<u8>, entry: Entry) -> Result<()> {
         let name = String::from_utf8_lossy(&key).into_owned();
         let known = match self.entries.entry(key) {

@@ -1,4 +1,4 @@
-//! Checkpoints: an index that says which tensors there are, and files that hold them.
+//! Checkpoints: an index with the names of the tensors, and data files with their values.
 
 mod merge;
 mod pieces;
@@ -19,51 +19,51 @@ use status::{Code, Error};
 use std::sync::Arc;
 use tensor::{DType, Shape};
 
-/// Told how many bytes were written or read since it was told last.
+/// A callback with the number of bytes written or read since its last call.
 pub type Watch = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// Where a tensor of a checkpoint is.
+/// The location of a tensor in a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Its element type.
     pub dtype: DType,
     /// Its shape.
     pub shape: Shape,
-    /// Which file.
+    /// The number of the data file.
     pub shard: u32,
-    /// Where it begins there.
+    /// Its offset in the file.
     pub offset: u64,
-    /// How many bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// Its masked checksum.
     pub crc: u32,
-    /// The slices it is stored in; none if it is whole.
+    /// The slices it is stored in; empty if it is stored as a whole.
     pub slices: Vec<TensorSlice>,
 }
 
-/// What an index says about the checkpoint as a whole.
+/// The header of an index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
-    /// How many files hold the tensors.
+    /// The number of data files.
     pub shards: u32,
-    /// Whether numbers have their most significant byte first.
+    /// True if numbers have their most significant byte first.
     pub big_endian: bool,
-    /// The version that wrote it, and the oldest that may read it.
+    /// The version of the writer, and the oldest version that may read it.
     pub producer: i32,
     pub min_consumer: i32,
 }
 
-/// The version of the format that is written here.
+/// The version of the format that this crate writes.
 const VERSION: i32 = 1;
 
 impl Header {
-    /// What is written here.
+    /// The header that this crate writes.
     fn ours(shards: u32) -> Header {
         Header { shards, big_endian: false, producer: VERSION, min_consumer: 0 }
     }
 }
 
-/// Writes an index that need not be true.
+/// Writes an index for tests, which may be invalid.
 #[cfg(test)]
 pub(crate) fn write_index(
     systems: &crate::FileSystems,
@@ -74,12 +74,12 @@ pub(crate) fn write_index(
     writer::write_index(systems, prefix, &Header::ours(shards), entries)
 }
 
-/// The file of the index of a checkpoint.
+/// The name of the index file of a checkpoint.
 pub fn index_path(prefix: &str) -> String {
     format!("{prefix}.index")
 }
 
-/// A file of tensors of a checkpoint.
+/// The name of a data file of a checkpoint.
 pub fn data_path(prefix: &str, shard: u32, shards: u32) -> String {
     format!("{prefix}.data-{shard:05}-of-{shards:05}")
 }

@@ -1,4 +1,5 @@
-//! Plain tensors of checkpoints read piece by piece: what is wanted of them is handed on, and all of it is summed.
+//! Reading plain tensors of checkpoints in pieces: the requested bytes are passed on, and the checksum covers all
+//! bytes.
 
 use super::{Entry, Watch};
 use crate::crc;
@@ -9,15 +10,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The number of bytes read at once.
+/// The number of bytes per read.
 const PIECE: usize = 1 << 20;
 
-/// The bytes of an entry, read once from the first to the last.
+/// The bytes of an entry, read once from start to end.
 pub(super) struct Sequential {
     file: Arc<dyn RandomAccessFile>,
     entry: Entry,
     prefix: String,
-    /// The bytes that were read last, and where they begin in the entry.
+    /// The bytes of the last read, and their offset in the entry.
     piece: Bytes,
     start: u64,
     crc: u32,
@@ -25,13 +26,13 @@ pub(super) struct Sequential {
 }
 
 impl Sequential {
-    /// Nothing is read yet. The file is known to be long enough.
+    /// A reader at the start of an entry. The file is known to be long enough.
     pub fn new(file: Arc<dyn RandomAccessFile>, entry: &Entry, prefix: &str, watch: Option<Watch>) -> Sequential {
         let (entry, prefix) = (entry.clone(), prefix.to_string());
         Sequential { file, entry, prefix, piece: Bytes::new(), start: 0, crc: 0, watch }
     }
 
-    /// Reads the next bytes; none after the last, whose sum must be right.
+    /// Reads the next bytes; none at the end, where the checksum is verified.
     fn advance(&mut self) -> Result<Option<Bytes>> {
         self.start += self.piece.len() as u64;
         let left = self.entry.size - self.start;
@@ -48,7 +49,7 @@ impl Sequential {
         check_sum(&self.entry, &self.prefix, self.crc).map(|()| None)
     }
 
-    /// Copies the bytes from `offset` on, which lie after those that were copied before.
+    /// Copies the bytes from `offset` on, which follow those of the previous call.
     pub fn copy(&mut self, mut offset: u64, mut out: &mut [u8]) -> Result<()> {
         while !out.is_empty() {
             let end = self.start + self.piece.len() as u64;
@@ -66,14 +67,14 @@ impl Sequential {
         Ok(())
     }
 
-    /// Reads what is left, for its sum.
+    /// Reads the remaining bytes, for the checksum.
     pub fn finish(mut self) -> Result<()> {
         while self.advance()?.is_some() {}
         Ok(())
     }
 }
 
-/// An error if an entry has another checksum than the bytes that were read.
+/// An error if the bytes have another checksum than the entry.
 pub(super) fn check_sum(entry: &Entry, prefix: &str, calculated: u32) -> Result<()> {
     let stored = crc::unmask(entry.crc);
     if calculated == stored {
@@ -86,9 +87,9 @@ pub(super) fn check_sum(entry: &Entry, prefix: &str, calculated: u32) -> Result<
     )))
 }
 
-/// The bytes of a tensor, or of a slice of it, piece by piece.
+/// The bytes of a tensor, or of a slice of it, in pieces.
 pub struct TensorPieces {
-    /// Entries, with what is wanted of each, in order.
+    /// The entries with the requested part of each, in order.
     parts: VecDeque<(Sequential, Range<u64>)>,
 }
 
@@ -97,7 +98,7 @@ impl TensorPieces {
         TensorPieces { parts: parts.collect() }
     }
 
-    /// The next bytes; none after the last, when all checksums were right.
+    /// The next bytes; none at the end, where all checksums were verified.
     pub fn next_piece(&mut self) -> Result<Option<Bytes>> {
         while let Some((entry, wanted)) = self.parts.front_mut() {
             let Some(piece) = entry.advance()? else {

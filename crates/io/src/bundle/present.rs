@@ -1,35 +1,36 @@
-//! The checkpoint that has a name already when another of that name is written.
+//! An existing checkpoint that is overwritten by one of the same name.
 //!
-//! Two files cannot change hands at once, so the new files of tensors must not have the names of the present ones. Their
-//! names say how many there are: the new checkpoint has another number of files, if need be an empty one more. The
-//! present checkpoint stays whole until the index, which says how many files there are, is replaced by one rename.
+//! Two files cannot be replaced atomically together, so the new data files must not have the names of the existing
+//! ones. The names contain the number of data files, so the new checkpoint gets another number of them, with one
+//! empty file if necessary. The existing checkpoint stays complete until one rename replaces the index, which
+//! contains the number.
 
 use super::{data_path, index_path, wire};
 use crate::Table;
 use crate::fs::FileSystems;
 use status::{Code, Result};
 
-/// How many files of tensors the checkpoint of a name has; none if there is none that can be read.
+/// The number of data files of the existing checkpoint; none if there is no readable one.
 pub(super) struct Present(Option<u32>);
 
 impl Present {
-    /// What is there now.
+    /// Finds the existing checkpoint of a name.
     pub fn of(systems: &FileSystems, prefix: &str) -> Result<Present> {
         let header = Table::open(systems, &index_path(prefix)).and_then(|table| table.get(b""));
         match header.and_then(|header| wire::decode_header(header.unwrap_or_default())) {
             Ok(header) => Ok(Present(Some(header.shards))),
             Err(error) if is_unreadable(error.code) => Ok(Present(None)),
-            // Whether there is one will be known later.
+            // If the index cannot be read, this is decided when it is replaced.
             Err(error) => Err(error),
         }
     }
 
-    /// How many files a checkpoint of `files` files is to have here.
+    /// The number of data files of a new checkpoint with `files` files.
     pub fn shards_beside(&self, files: u32) -> u32 {
         files + u32::from(self.0 == Some(files))
     }
 
-    /// Takes its files away: the index says nothing of them any more. Files that cannot be deleted do no harm.
+    /// Deletes the old data files, which the index no longer mentions. Failures are harmless and ignored.
     pub fn clear(self, systems: &FileSystems, prefix: &str) {
         let shards = self.0.unwrap_or(0);
         let gone = |shard: u32| systems.delete(&data_path(prefix, shard, shards)).is_ok();
@@ -37,13 +38,13 @@ impl Present {
     }
 }
 
-/// Whether an index with this error is none, for us at least.
+/// True if an index with this error counts as missing.
 fn is_unreadable(code: Code) -> bool {
     use Code::{DataLoss, InvalidArgument, NotFound, OutOfRange, PermissionDenied};
     matches!(code, NotFound | DataLoss | OutOfRange | InvalidArgument | PermissionDenied)
 }
 
-/// Writes the files that hold no tensor, so that all files that the index counts are there.
+/// Creates the empty data files, so that all files that the index counts exist.
 pub(super) fn write_empty(systems: &FileSystems, prefix: &str, files: u32, shards: u32) -> Result<()> {
     (files..shards).try_for_each(|shard| systems.write(&data_path(prefix, shard, shards), b""))
 }

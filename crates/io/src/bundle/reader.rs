@@ -1,4 +1,4 @@
-//! Reads checkpoints.
+//! Reading of checkpoints.
 
 use super::pieces::{Sequential, TensorPieces, check_sum};
 use super::{Entry, Header, Watch, corrupt, data_path, index_path, values, wire};
@@ -10,23 +10,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tensor::{DType, Shape, Tensor};
 
-/// A checkpoint that is being read, by several at once.
+/// A checkpoint that is open for reading, by several threads at once.
 pub struct Bundle {
     systems: FileSystems,
     prefix: String,
     header: Header,
     entries: BTreeMap<String, Entry>,
-    /// The parts of tensors that are stored in slices.
+    /// The slices of tensors that are stored in slices.
     slices: BTreeMap<Vec<u8>, Entry>,
     files: Mutex<HashMap<u32, Arc<dyn RandomAccessFile>>>,
     watch: Option<Watch>,
 }
 
-/// Large tensors are read in pieces, so that they are summed while they are still near.
+/// The number of bytes per read of a large tensor, so that the checksum is computed while they are in the cache.
 const PIECE: usize = 8 << 20;
 
 impl Bundle {
-    /// The checkpoint whose files begin with `prefix`; the name of its index will do as well.
+    /// Opens the checkpoint with this prefix, which may also be the name of its index.
     pub fn open(systems: &FileSystems, prefix: &str) -> Result<Bundle> {
         let prefix = prefix.strip_suffix(".index").unwrap_or(prefix);
         let path = index_path(prefix);
@@ -34,7 +34,7 @@ impl Bundle {
         let table = Table::open(systems, &path).and_then(|table| table.entries());
         let mut table = table.map_err(wrong("unable to read the index"))?.into_iter();
         let no_header = || corrupt(&path, "failed to seek to header entry", &data_loss("the index is empty"));
-        // The header has the empty key, and so comes first.
+        // The header has the empty key, so it is the first entry.
         let (key, header) = table.next().ok_or_else(no_header)?;
         let header = if key.is_empty() { wire::decode_header(header) } else { Err(no_header()) };
         let mut bundle = Bundle {
@@ -49,7 +49,7 @@ impl Bundle {
         for (key, value) in table {
             let name = String::from_utf8_lossy(&key).into_owned();
             let entry = wire::decode_entry(&name, value).map_err(wrong("unable to parse an entry"))?;
-            // Keys of slices begin with a zero.
+            // Keys of slices begin with a zero byte.
             match key[0] {
                 0 => drop(bundle.slices.insert(key.to_vec(), entry)),
                 _ => drop(bundle.entries.insert(name, entry)),
@@ -58,7 +58,7 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// The same, which tells how many bytes of tensors are read.
+    /// The same reader, which reports the number of bytes of tensors that it reads.
     pub fn watched(self, watch: Watch) -> Bundle {
         Bundle { watch: Some(watch), ..self }
     }
@@ -69,12 +69,12 @@ impl Bundle {
         }
     }
 
-    /// What the names of its files begin with.
+    /// The prefix of the names of its files.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// How many files hold the tensors.
+    /// The number of files with tensors.
     pub fn shards(&self) -> u32 {
         self.header.shards
     }
@@ -88,18 +88,18 @@ impl Bundle {
         self.header
     }
 
-    /// All entries by the keys they are stored under.
+    /// All entries by key, with those of slices.
     pub(super) fn keyed(self) -> impl Iterator<Item = (Vec<u8>, Entry)> {
         let whole = self.entries.into_iter().map(|(name, entry)| (name.into_bytes(), entry));
         self.slices.into_iter().chain(whole)
     }
 
-    /// Where a tensor is.
+    /// The entry of a tensor.
     pub fn entry(&self, name: &str) -> Result<&Entry> {
         self.entries.get(name).ok_or_else(|| not_found!("Key {name} not found in checkpoint"))
     }
 
-    /// Reads a tensor, also one that is stored in slices.
+    /// Reads a tensor, which may be stored in slices.
     pub fn read(&self, name: &str) -> Result<Tensor> {
         let entry = self.entry(name)?;
         match entry.slices.is_empty() {
@@ -108,7 +108,7 @@ impl Bundle {
         }
     }
 
-    /// Reads a part of a tensor, however it is stored.
+    /// Reads a part of a tensor, which may be stored in slices.
     pub fn read_slice(&self, name: &str, wanted: &TensorSlice) -> Result<Tensor> {
         let entry = self.entry(name)?;
         let shape = wanted.shape_in(&entry.shape)?;
@@ -130,8 +130,8 @@ impl Bundle {
         result.map_or_else(|| Tensor::zeros_of(entry.dtype, shape), Ok)
     }
 
-    /// A tensor, or a slice of it, to be read piece by piece; none if its bytes do not lie one after the other, or not
-    /// as they are in memory.
+    /// A tensor, or a slice of it, to be read in pieces; none if the bytes in the files are not consecutive, or differ
+    /// from those in memory.
     pub fn pieces(&self, name: &str, wanted: Option<&TensorSlice>) -> Result<Option<TensorPieces>> {
         let entry = self.entry(name)?;
         let all = TensorSlice::full(entry.shape.rank());
@@ -153,12 +153,12 @@ impl Bundle {
                 _ => return Ok(None),
             }
         }
-        // Together they are all of what is wanted, and none overlaps another.
+        // Together they cover the requested slice, and they do not overlap.
         runs.sort_by_key(|(to, ..)| *to);
         Ok(Some(TensorPieces::new(runs.into_iter().map(|(_, entry, wanted)| (entry, wanted)))))
     }
 
-    /// Whether a tensor lies in its file as it does in memory, whatever its bytes are.
+    /// True if the bytes of a tensor in the file equal those in memory.
     fn is_sequential(&self, entry: &Entry) -> bool {
         let dtype = entry.dtype;
         dtype.is_plain() && !dtype.is_ref() && dtype != DType::BOOL && !self.header.big_endian
@@ -169,7 +169,7 @@ impl Bundle {
         Ok(Sequential::new(self.checked_file(name, entry)?, entry, &self.prefix, self.watch.clone()))
     }
 
-    /// The stored slices that together hold a wanted one, and where they are.
+    /// The stored slices that cover a requested slice, with their entries.
     fn parts<'a>(
         &'a self,
         name: &str,
@@ -186,7 +186,7 @@ impl Bundle {
         parts.into_iter().map(|part| Ok((part.clone(), self.part(name, entry, part)?))).collect()
     }
 
-    /// Copies what a stored slice has of a wanted one, without holding all of it.
+    /// Copies the common part of a stored and a requested slice, without holding the whole stored slice.
     fn copy_plain(
         &self,
         name: &str,
@@ -206,23 +206,23 @@ impl Bundle {
         bytes.finish()
     }
 
-    /// Where a slice of a tensor is; it has the type and the shape that the whole says.
+    /// The entry of a slice; its type and shape must match those of the whole tensor.
     fn part(&self, name: &str, whole: &Entry, slice: &TensorSlice) -> Result<&Entry> {
         let key = slice.key(name.as_bytes());
         let part = self.slices.get(&key).ok_or_else(|| not_found!("Key {name} ({slice}) not found in checkpoint"))?;
         if part.dtype != whole.dtype || part.shape != slice.shape_in(&whole.shape)? {
-            return Err(data_loss(format!("Slice {slice} of {name} is not what its tensor says")));
+            return Err(data_loss(format!("Slice {slice} of {name} does not match the type and shape of its tensor")));
         }
         Ok(part)
     }
 
-    /// Memory for a tensor whose parts are read one by one, after all of them were found in their files.
+    /// Memory for a tensor whose parts are read one by one. All parts were found in their files before.
     fn room(&self, name: &str, entry: &Entry, parts: &[(TensorSlice, &Entry)], shape: &Shape) -> Result<Tensor> {
         parts.iter().try_for_each(|(_, place)| self.checked_file(name, place).map(drop))?;
         Tensor::zeros_of(entry.dtype, shape)
     }
 
-    /// Reads what is stored under one key.
+    /// Reads the tensor of one entry.
     fn value(&self, name: &str, entry: &Entry) -> Result<Tensor> {
         let (tensor, calculated) = match entry.dtype {
             DType::STRING => values::read_strings(entry, self.data(name, entry)?.into())?,
@@ -234,7 +234,7 @@ impl Bundle {
         Ok(tensor)
     }
 
-    /// Reads numbers straight into their tensor.
+    /// Reads numbers directly into the memory of their tensor.
     fn plain(&self, name: &str, entry: &Entry) -> Result<(Tensor, u32)> {
         check_size(name, entry)?;
         let file = self.checked_file(name, entry)?;
@@ -271,7 +271,7 @@ impl Bundle {
         Ok(data)
     }
 
-    /// The file of an entry, which is known to be long enough.
+    /// The file of an entry, which is checked to be long enough.
     fn checked_file(&self, name: &str, entry: &Entry) -> Result<Arc<dyn RandomAccessFile>> {
         let file = self.file(entry.shard)?;
         let size = file.size()?;
@@ -296,7 +296,7 @@ impl Bundle {
     }
 }
 
-/// An error if a plain tensor takes another number of bytes than it should.
+/// An error if the size of a plain tensor does not match its type and shape.
 fn check_size(name: &str, entry: &Entry) -> Result<()> {
     let expected = entry.shape.checked_elements()?.checked_mul(entry.dtype.size()).map(|size| size as u64);
     if expected == Some(entry.size) {
@@ -309,7 +309,7 @@ fn check_size(name: &str, entry: &Entry) -> Result<()> {
     )))
 }
 
-/// Copies what a stored slice has of a wanted one.
+/// Copies the common part of a stored and a requested slice.
 pub(crate) fn copy_part(
     shape: &Shape,
     part: &TensorSlice,

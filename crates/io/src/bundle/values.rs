@@ -1,4 +1,4 @@
-//! Tensors as checkpoints hold them: plain numbers as they are, strings and variants behind their lengths.
+//! Encoding of tensors in checkpoints: numbers as they are in memory, strings and variants after their lengths.
 
 use super::{Entry, Watch, wire};
 use crate::coding::{put_varint, read_varint};
@@ -8,10 +8,10 @@ use bytes::{Buf, Bytes};
 use status::{Result, unimplemented_op};
 use tensor::{DType, Tensor};
 
-/// Checksums are taken of pieces that are still in the cache when they are written.
+/// The number of bytes per checksum update, so that they are still in the cache when they are written.
 const PIECE: usize = 1 << 20;
 
-/// Writes a tensor at the end of a file; gives its size there and its checksum.
+/// Writes a tensor at the end of a file. Returns its size in the file and its checksum.
 pub(super) fn write(tensor: &Tensor, file: &mut Pending, watch: Option<&Watch>) -> Result<(u64, u32)> {
     let mut out = Checked { file, watch, crc: 0, size: 0 };
     match tensor.dtype() {
@@ -45,7 +45,7 @@ impl Checked<'_> {
         Ok(())
     }
 
-    /// Writes what the checksum does not cover as it stands.
+    /// Writes bytes that the checksum does not cover in this form.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.size += bytes.len() as u64;
         self.file.append(bytes)?;
@@ -55,7 +55,7 @@ impl Checked<'_> {
         Ok(())
     }
 
-    /// All lengths, a checksum of them, all bytes.
+    /// All lengths, their checksum, then all bytes.
     fn strings(&mut self, values: &[Bytes]) -> Result<()> {
         let mut lengths = Vec::with_capacity(values.len());
         for value in values {
@@ -67,7 +67,7 @@ impl Checked<'_> {
         values.iter().try_for_each(|value| self.plain(value))
     }
 
-    /// Length, bytes and a checksum.
+    /// Length, bytes and checksum.
     fn variant(&mut self, bytes: &[u8]) -> Result<()> {
         let mut length = Vec::new();
         put_varint(&mut length, bytes.len() as u64);
@@ -77,14 +77,14 @@ impl Checked<'_> {
         self.check()
     }
 
-    /// The checksum of all before, which counts for the checksum itself.
+    /// Writes the checksum of all bytes before, and includes it in the checksum.
     fn check(&mut self) -> Result<()> {
         let check = crc::mask(self.crc).to_le_bytes();
         self.plain(&check)
     }
 }
 
-/// Lengths of strings count as four bytes, those that need more as eight.
+/// Adds the length of a string to the checksum: as four bytes, or as eight if it needs more.
 fn add_length(crc: u32, length: u64) -> u32 {
     match u32::try_from(length) {
         Ok(short) => crc32c::crc32c_append(crc, &short.to_le_bytes()),
@@ -92,7 +92,7 @@ fn add_length(crc: u32, length: u64) -> u32 {
     }
 }
 
-/// Reads a tensor of strings; gives it with the checksum of what was read.
+/// Reads a tensor of strings, and the checksum of the bytes that were read.
 pub(super) fn read_strings(entry: &Entry, data: Bytes) -> Result<(Tensor, u32)> {
     let count = entry.shape.checked_elements()?;
     if data.is_empty() && count == 0 {
@@ -118,7 +118,7 @@ pub(super) fn read_strings(entry: &Entry, data: Bytes) -> Result<(Tensor, u32)> 
     Ok((Tensor::from_strings(entry.shape.clone(), values)?, crc))
 }
 
-/// Reads a tensor of variants; gives it with the checksum of what was read.
+/// Reads a tensor of variants, and the checksum of the bytes that were read.
 pub(super) fn read_variants(entry: &Entry, data: Bytes) -> Result<(Tensor, u32)> {
     let (mut rest, mut crc) = (data, 0);
     let mut values = Vec::new();
@@ -140,7 +140,7 @@ fn take(rest: &mut Bytes, length: u64, entry: &Entry) -> Result<Bytes> {
     }
 }
 
-/// Reads a checksum of all before; gives the checksum that counts it too.
+/// Verifies a checksum of all bytes before. Returns the checksum that includes it.
 fn checked(rest: &mut Bytes, crc: u32, entry: &Entry) -> Result<u32> {
     if rest.len() < 4 {
         return Err(damaged(entry));

@@ -1,4 +1,4 @@
-//! Messages of checkpoints become ours here.
+//! Conversion of checkpoint messages to the types of this crate.
 
 use super::{Entry, Header, VERSION};
 use crate::TensorSlice;
@@ -10,7 +10,7 @@ use status::{Result, invalid};
 use tensor::wire::{decode_shape, encode_shape, tensor_from_bytes};
 use tensor::{DType, Shape, Tensor, Variant};
 
-/// A checkpoint that claims to have more files is damaged.
+/// The largest plausible number of files. A checkpoint that claims more is damaged.
 const MAX_SHARDS: u32 = 1 << 20;
 
 pub(super) fn decode_header(bytes: Bytes) -> Result<Header> {
@@ -95,7 +95,7 @@ fn decode<M: Message + Default>(bytes: Bytes, key: &str) -> Result<M> {
     M::decode(bytes).map_err(|_| data_loss(format!("Entry for key {key} not parseable.")))
 }
 
-/// A variant as it is stored.
+/// A variant in its stored form.
 pub(super) fn encode_variant(variant: &Variant) -> Result<Vec<u8>> {
     let data = variant.encode()?;
     let message = pb::VariantTensorDataProto {
@@ -106,7 +106,7 @@ pub(super) fn encode_variant(variant: &Variant) -> Result<Vec<u8>> {
     Ok(message.encode_to_vec())
 }
 
-/// The variants of a tensor, as they are stored.
+/// The variants of a tensor, in their stored form.
 pub(super) fn decode_variants(shape: &Shape, stored: Vec<Bytes>) -> Result<Tensor> {
     let parse = |bytes| pb::VariantTensorDataProto::decode(bytes);
     let variants = stored.into_iter().map(parse).collect::<std::result::Result<Vec<_>, _>>();

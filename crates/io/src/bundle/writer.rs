@@ -1,4 +1,4 @@
-//! Writes checkpoints.
+//! Writing of checkpoints.
 
 use super::present::{Present, write_empty};
 use super::{Entry, Header, Watch, data_path, index_path, values, wire};
@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 use tensor::{DType, Shape, Tensor};
 
-/// Writes a checkpoint, tensor by tensor, straight into its file. It becomes visible when it is finished; dropped before,
-/// it leaves nothing behind. A checkpoint that has its name stays whole until then.
+/// Writes a checkpoint, one tensor after another, directly to its file. The checkpoint becomes visible when it is
+/// finished; a writer that is dropped before leaves no files. An existing checkpoint of the same name stays complete
+/// until then.
 pub struct BundleWriter {
     systems: FileSystems,
     prefix: String,
@@ -33,7 +34,7 @@ struct Begun {
 }
 
 impl BundleWriter {
-    /// Begins a checkpoint whose files begin with `prefix`; its folder is made if it is missing.
+    /// Starts a checkpoint with this prefix. Its folder is created if it does not exist.
     pub fn create(systems: &FileSystems, prefix: &str) -> Result<BundleWriter> {
         systems.create_dirs(path::dirname(prefix))?;
         let present = Present::of(systems, prefix)?;
@@ -43,7 +44,7 @@ impl BundleWriter {
         Ok(BundleWriter { systems, prefix, present, shards, data, offset: 0, entries, begun: None, watch: None })
     }
 
-    /// The same, which tells how far it is.
+    /// The same writer, which reports its progress.
     pub fn watched(self, watch: Watch) -> BundleWriter {
         BundleWriter { watch: Some(watch), ..self }
     }
@@ -54,14 +55,15 @@ impl BundleWriter {
         self.write(key, tensor)
     }
 
-    /// Adds a part of a tensor of that shape; other parts follow, here or in checkpoints that will be merged with this.
+    /// Adds a slice of a tensor with the given shape. The other slices are added here, or to checkpoints that are
+    /// merged with this one.
     pub fn add_slice(&mut self, name: &str, shape: &Shape, slice: &TensorSlice, tensor: &Tensor) -> Result<()> {
         let key = self.key(name, Some((shape, slice)), tensor.dtype(), tensor.shape())?;
         self.write(key, tensor)
     }
 
-    /// Begins a tensor of plain elements, of which nobody has all: its bytes follow in pieces. `part` says of which
-    /// whole it is a slice.
+    /// Starts a plain tensor whose bytes are added in pieces, so that it is never in memory as a whole. `part` gives
+    /// the shape and the slice if it is a slice of a larger tensor.
     pub fn begin(
         &mut self,
         name: &str,
@@ -74,7 +76,7 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// Adds the next bytes of the tensor that was begun.
+    /// Adds the next bytes of the tensor that was started.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(begun) = &mut self.begun else { return Err(internal!("no tensor was begun")) };
         begun.crc = crc32c::crc32c_append(begun.crc, bytes);
@@ -86,19 +88,19 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// Ends the tensor that was begun: all its bytes are there.
+    /// Finishes the tensor that was started: all its bytes were added.
     pub fn end(&mut self) -> Result<()> {
         let Some(begun) = self.begun.take() else { return Err(internal!("no tensor was begun")) };
         let Begun { key, dtype, shape, size, crc } = begun;
         let expected = shape.checked_elements()?.checked_mul(dtype.size()).map(|size| size as u64);
         if expected != Some(size) {
-            return Err(internal!("{size} bytes came of a tensor of type {dtype} and shape {shape}"));
+            return Err(internal!("{size} bytes do not match dtype {dtype} and shape {shape}"));
         }
         self.enter(key, dtype, shape, (size, crc));
         Ok(())
     }
 
-    /// The key of a tensor, or of the slice that it is of another, which nothing has yet.
+    /// The key of a tensor, or of a slice of one, which must be new.
     fn key(
         &mut self,
         name: &str,
@@ -130,7 +132,7 @@ impl BundleWriter {
         Ok(key)
     }
 
-    /// Notes a slice in the entry of the whole tensor.
+    /// Adds a slice to the entry of the whole tensor.
     fn note_slice(&mut self, name: &str, shape: &Shape, slice: &TensorSlice, dtype: DType) -> Result<()> {
         let fresh = Entry { dtype, shape: shape.clone(), shard: 0, offset: 0, size: 0, crc: 0, slices: Vec::new() };
         let whole = match self.entries.entry(name.as_bytes().to_vec()) {
@@ -158,7 +160,7 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// Notes what was written, with its size and checksum, at the end of the file.
+    /// Adds the entry of the data that was written at the end of the file.
     fn enter(&mut self, key: Vec<u8>, dtype: DType, shape: Shape, (size, sum): (u64, u32)) {
         let offset = self.offset;
         self.entries
@@ -166,7 +168,7 @@ impl BundleWriter {
         self.offset += size;
     }
 
-    /// Completes the checkpoint: first the tensors get their name, then the index that makes them one.
+    /// Completes the checkpoint: the data files get their names first, then the index, which makes them valid.
     pub fn finish(self) -> Result<()> {
         let BundleWriter { systems, prefix, present, shards, data, entries, .. } = self;
         data.finish()?;
@@ -179,7 +181,7 @@ impl BundleWriter {
 
 fn name_key(name: &str) -> Result<Vec<u8>> {
     if name.is_empty() || name.starts_with('\0') {
-        return Err(invalid!("No tensor of a checkpoint can be called {name:?}"));
+        return Err(invalid!("Invalid name of a tensor in a checkpoint: {name:?}"));
     }
     Ok(name.as_bytes().to_vec())
 }

@@ -1,4 +1,4 @@
-//! Event files: what a program reported while it ran.
+//! Event files: summaries, graphs and log messages of a training, for TensorBoard.
 
 mod reader;
 mod summary;
@@ -14,16 +14,16 @@ pub use writer::{EventWriter, host_name};
 use bytes::Bytes;
 use status::Result;
 
-/// One report.
+/// One event.
 #[derive(Clone, Debug, Default)]
 pub struct Event {
-    /// When, in seconds since 1970.
+    /// The time in seconds since 1970.
     pub wall_time: f64,
-    /// At which step.
+    /// The step.
     pub step: i64,
-    /// What.
+    /// The content.
     pub what: EventWhat,
-    /// What wrote it, if it says so.
+    /// The program that wrote it, if it is recorded.
     pub writer: Option<String>,
 }
 
@@ -34,59 +34,59 @@ impl Event {
     }
 }
 
-/// Whether bytes are an Event message.
+/// True if the bytes are an Event message.
 pub fn is_event(message: &Bytes) -> bool {
     wire::is_event(message.clone())
 }
 
-/// Whether bytes are a GraphDef message.
+/// True if the bytes are a GraphDef message.
 pub fn is_graph(message: &Bytes) -> bool {
     wire::is_graph(message.clone())
 }
 
-/// What an event reports.
+/// The content of an event.
 #[derive(Clone, Debug, Default)]
 pub enum EventWhat {
-    /// The version of the file, its first event.
+    /// The version of the file format, which is the first event.
     Version(String),
     /// A graph, as a GraphDef message.
     Graph(Bytes),
-    /// A graph with what belongs to it, as a MetaGraphDef message.
+    /// A meta graph, as a MetaGraphDef message.
     MetaGraph(Bytes),
-    /// Values under tags.
+    /// Summary values.
     Summary(Vec<SummaryValue>),
-    /// A line of a log: how grave it is, and the line.
+    /// A log message: its level and its text.
     Log(i32, String),
-    /// A session began, ended or wrote a checkpoint.
+    /// A session started, ended or wrote a checkpoint.
     Session(SessionLog),
-    /// What a step told about itself: a tag, and a RunMetadata message.
+    /// The metadata of a step: a tag, and a RunMetadata message.
     RunMetadata(String, Bytes),
-    /// Nothing that is known here.
+    /// Another kind of event.
     #[default]
     Other,
 }
 
-/// What happened to a session.
+/// A change of a session's status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionLog {
-    /// What.
+    /// The new status.
     pub status: SessionStatus,
-    /// The checkpoint it wrote.
+    /// The checkpoint that was written.
     pub checkpoint_path: String,
-    /// More about it.
+    /// A message with details.
     pub message: String,
 }
 
-/// What can happen to a session.
+/// The statuses of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionStatus {
-    /// Not said.
+    /// Not specified.
     #[default]
     Unspecified,
-    /// It began.
+    /// The session started.
     Start,
-    /// It ended.
+    /// The session stopped.
     Stop,
-    /// It wrote a checkpoint.
+    /// The session wrote a checkpoint.
     Checkpoint,
 }

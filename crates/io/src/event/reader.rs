@@ -1,11 +1,11 @@
-//! Reads event files.
+//! Reading of event files.
 
 use super::{Event, wire};
 use crate::fs::FileSystems;
 use crate::{Compression, RecordReader};
 use status::Result;
 
-/// Reads the events of a file in order.
+/// Iterates over the events of a file in order.
 pub struct EventReader(RecordReader);
 
 impl EventReader {
@@ -14,12 +14,12 @@ impl EventReader {
         EventReader::open_at(systems, path, 0)
     }
 
-    /// The events of a file from an offset on that another reader gave: how to follow a file that grows.
+    /// The events of a file from an offset that another reader returned. This follows a file that grows.
     pub fn open_at(systems: &FileSystems, path: &str, offset: u64) -> Result<EventReader> {
         Ok(EventReader(RecordReader::open_at(systems, path, Compression::None, offset)?))
     }
 
-    /// Where the next event begins.
+    /// The offset of the next event.
     pub fn offset(&self) -> u64 {
         self.0.offset()
     }

@@ -1,4 +1,4 @@
-//! Summaries: values under tags.
+//! Summaries: tagged values.
 
 use super::wire;
 use bytes::Bytes;
@@ -6,31 +6,31 @@ use status::{Result, invalid};
 use std::collections::HashSet;
 use tensor::Tensor;
 
-/// A value under a tag.
+/// A tagged value.
 #[derive(Clone, Debug, Default)]
 pub struct SummaryValue {
     /// The tag.
     pub tag: String,
-    /// The node that made it, if that is said.
+    /// The name of the node that computed it, if it is recorded.
     pub node_name: String,
-    /// How it is to be shown.
+    /// How viewers show it.
     pub metadata: Option<SummaryMetadata>,
     /// The value.
     pub data: SummaryData,
 }
 
-/// How a value is to be shown.
+/// How viewers show a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummaryMetadata {
     /// The plugin that shows it.
     pub plugin_name: String,
-    /// What the plugin has to know.
+    /// Data for the plugin.
     pub plugin_content: Bytes,
-    /// Its title.
+    /// The title.
     pub display_name: String,
-    /// What it means.
+    /// The description.
     pub description: String,
-    /// Which kind of data it is, as a number.
+    /// The class of the data, as a number.
     pub data_class: i32,
 }
 
@@ -41,81 +41,81 @@ pub enum SummaryData {
     Scalar(f32),
     /// A tensor.
     Tensor(Tensor),
-    /// Counts by size.
+    /// A histogram.
     Histogram(Histogram),
-    /// A picture.
+    /// An image.
     Image(Image),
-    /// A sound.
+    /// An audio clip.
     Audio(Audio),
-    /// Something else.
+    /// Another kind of value.
     #[default]
     Other,
 }
 
-/// How many numbers lie between limits.
+/// The distribution of numbers over buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The least number.
+    /// The smallest number.
     pub min: f64,
-    /// The largest.
+    /// The largest number.
     pub max: f64,
-    /// How many there are.
+    /// The number of numbers.
     pub num: f64,
     /// Their sum.
     pub sum: f64,
     /// The sum of their squares.
     pub sum_squares: f64,
-    /// The upper ends of the buckets.
+    /// The upper limits of the buckets.
     pub bucket_limit: Vec<f64>,
-    /// How many numbers each bucket has.
+    /// The number of numbers in each bucket.
     pub bucket: Vec<f64>,
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Image {
-    /// Rows.
+    /// The height in pixels.
     pub height: i32,
-    /// Columns.
+    /// The width in pixels.
     pub width: i32,
-    /// Numbers per pixel: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA.
+    /// Channels per pixel: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA.
     pub colorspace: i32,
-    /// A file of it, PNG as a rule.
+    /// The encoded image, usually PNG.
     pub encoded: Bytes,
 }
 
-/// A sound.
+/// An audio clip.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Audio {
     /// Frames per second.
     pub sample_rate: f32,
-    /// How many channels.
+    /// The number of channels.
     pub num_channels: i64,
-    /// How many frames.
+    /// The number of frames.
     pub length_frames: i64,
-    /// A file of it.
+    /// The encoded audio.
     pub encoded: Bytes,
-    /// Which kind of file.
+    /// The content type of the encoding.
     pub content_type: String,
 }
 
-/// The values in a Summary message, which summary ops give.
+/// The values in a Summary message, such as the result of a summary op.
 pub fn read_summary(message: Bytes) -> Result<Vec<SummaryValue>> {
     wire::decode_summary(message)
 }
 
-/// A Summary message.
+/// The values as a Summary message.
 pub fn write_summary(values: &[SummaryValue]) -> Result<Bytes> {
     wire::encode_summary(values)
 }
 
-/// A Summary message of one tensor under a tag, with a SummaryMetadata message if there is one. What is no such
-/// message counts as an empty one.
+/// A Summary message of one tagged tensor with a SummaryMetadata message. Bytes that are not such a message count as
+/// an empty one.
 pub fn tensor_summary(tag: &str, node_name: &str, tensor: &Tensor, metadata: Option<Bytes>) -> Result<Bytes> {
     wire::tensor_summary(tag, node_name, tensor, metadata)
 }
 
-/// One Summary message for several. A tag may come once; values without a tag are not counted.
+/// Merges several Summary messages. A tag may occur once; values without a tag are exempt.
 pub fn merge_summaries<'a>(messages: impl IntoIterator<Item = &'a Bytes>) -> Result<Bytes> {
     let (mut merged, mut known) = (Vec::new(), HashSet::new());
     for message in messages {
@@ -131,18 +131,18 @@ pub fn merge_summaries<'a>(messages: impl IntoIterator<Item = &'a Bytes>) -> Res
     Ok(merged.into())
 }
 
-/// Whether bytes are a Summary message.
+/// True if the bytes are a Summary message.
 pub fn is_summary(message: &Bytes) -> bool {
     wire::tags(message.clone()).is_some()
 }
 
-/// A Summary message without the metadata of tags in `known`, and those it has metadata for in `known`: viewers read
-/// how to show a tag once.
+/// A Summary message without the metadata of tags in `known`. The other tags are added to `known`: viewers read the
+/// metadata of a tag once.
 pub fn without_known_metadata(message: Bytes, known: &mut HashSet<String>) -> Result<Bytes> {
     wire::without_known_metadata(message, known)
 }
 
-/// An Event message that reports a Summary message.
+/// An Event message with a Summary message.
 pub fn summary_event(wall_time: f64, step: i64, summary: &[u8]) -> Bytes {
     wire::summary_event(wall_time, step, summary).into()
 }

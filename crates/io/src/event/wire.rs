@@ -1,4 +1,4 @@
-//! Messages of event files become ours here.
+//! Conversion of event-file messages to the types of this crate.
 
 use super::{Audio, Event, EventWhat, Histogram, Image, SessionLog, SessionStatus};
 use super::{SummaryData, SummaryMetadata, SummaryValue};
@@ -88,15 +88,15 @@ pub(super) fn encode_summary(values: &[SummaryValue]) -> Result<Bytes> {
     Ok(message.into())
 }
 
-/// Number of the field of a Summary that holds a value.
+/// The number of the field `value` of Summary.
 const VALUE: u32 = 1;
-/// Number of the field of an Event that holds a Summary.
+/// The number of the field `summary` of Event.
 const SUMMARY: u32 = 5;
 
-/// Number of the field of a value that holds a histogram.
+/// The number of the field `histo` of a value.
 const HISTOGRAM: u32 = 5;
 
-/// Adds a field of bytes to a message.
+/// Adds a bytes field to a message.
 fn field(message: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(bytes.len() as u64, message);
@@ -111,7 +111,7 @@ pub(super) fn summary_event(wall_time: f64, step: i64, summary: &[u8]) -> Vec<u8
 }
 
 /// A Summary message of one tensor. TensorFlow writes the fields of a value in the order of their numbers, and the
-/// name of the node stands among the kinds of data: so the parts are written one by one.
+/// field with the node's name is between those with data, so the fields are written one by one.
 pub(super) fn tensor_summary(tag: &str, node_name: &str, tensor: &Tensor, metadata: Option<Bytes>) -> Result<Bytes> {
     let metadata = metadata.map(|bytes| pb::SummaryMetadata::decode(bytes).unwrap_or_default());
     let data = Some(Value::Tensor(encode_spelled(tensor)?));
@@ -131,13 +131,13 @@ fn in_order(tag: String, node_name: String, data: Option<Value>, metadata: Optio
     message
 }
 
-/// The tags of a Summary message; none if it is not one.
+/// The tags of a Summary message; none if the bytes are not one.
 pub(super) fn tags(message: Bytes) -> Option<Vec<String>> {
     let summary = pb::Summary::decode(message).ok()?;
     Some(summary.value.into_iter().map(|value| value.tag).collect())
 }
 
-/// A Summary message without the metadata of tags that are in `known`; the others are put there.
+/// A Summary message without the metadata of tags in `known`, to which the other tags are added.
 pub(super) fn without_known_metadata(message: Bytes, known: &mut HashSet<String>) -> Result<Bytes> {
     let mut summary = pb::Summary::decode(message.clone()).map_err(|error| invalid!("not a summary: {error}"))?;
     let mut changed = false;
@@ -150,12 +150,12 @@ pub(super) fn without_known_metadata(message: Bytes, known: &mut HashSet<String>
     Ok(if changed { summary.encode_to_vec().into() } else { message })
 }
 
-/// Whether bytes are an Event message.
+/// True if the bytes are an Event message.
 pub(super) fn is_event(message: Bytes) -> bool {
     pb::Event::decode(message).is_ok()
 }
 
-/// Whether bytes are a GraphDef message.
+/// True if the bytes are a GraphDef message.
 pub(super) fn is_graph(message: Bytes) -> bool {
     pb::GraphDef::decode(message).is_ok()
 }
@@ -194,8 +194,8 @@ fn decode_value(value: pb::summary::Value) -> SummaryValue {
     SummaryValue { tag: value.tag, node_name: value.node_name, metadata, data }
 }
 
-/// Whether a tensor is not much larger than its message: equal elements are written once, which an attacker
-/// could use to make a small message claim a huge tensor.
+/// True if a tensor is not much larger than its message. Equal elements are written once, which an attacker could use
+/// to make a small message claim a huge tensor.
 fn is_plausible(tensor: &pb::TensorProto) -> bool {
     const FREE: usize = 64 << 20;
     let size = DType::from_number(tensor.dtype).size().max(1);
@@ -227,7 +227,7 @@ fn encode_value(value: &SummaryValue) -> Result<Vec<u8>> {
     Ok(in_order(value.tag.clone(), value.node_name.clone(), data, metadata))
 }
 
-/// A value that is a histogram. TensorFlow leaves out numbers that are zero, but not those that are minus zero.
+/// A histogram value. TensorFlow omits numbers that are zero, but not those that are minus zero.
 fn encode_histogram(value: &SummaryValue, h: &Histogram) -> Vec<u8> {
     let mut histogram = Vec::new();
     for (number, value) in (1..).zip([h.min, h.max, h.num, h.sum, h.sum_squares]) {

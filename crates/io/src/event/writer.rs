@@ -1,24 +1,24 @@
-//! Writes event files.
+//! Writing of event files.
 
 use super::{Event, EventWhat, wire};
 use crate::fs::{FileSystems, path};
 use crate::{Compression, RecordWriter};
 use status::Result;
 
-/// Writes events to a file whose name TensorBoard looks for.
+/// Writes events to a file whose name TensorBoard recognises.
 pub struct EventWriter {
     records: RecordWriter,
     path: String,
 }
 
-/// The version of event files.
+/// The version of the event file format.
 const VERSION: &str = "brain.Event:2";
-/// Readers tell files of this writer from others by it.
+/// The name by which readers recognise this writer.
 const WRITER: &str = "tensorflow.core.util.events_writer";
 
 impl EventWriter {
-    /// Begins `events.out.tfevents.<seconds>.<host><suffix>` in a folder, which is made if it is missing. `now` is in
-    /// seconds since 1970; the version of the file is there at once.
+    /// Creates `events.out.tfevents.<seconds>.<host><suffix>` in a folder, which is created if it does not exist, and
+    /// writes the version. `now` is in seconds since 1970.
     pub fn create(systems: &FileSystems, folder: &str, now: f64, host: &str, suffix: &str) -> Result<EventWriter> {
         let seconds = now.max(0.0) as u64;
         systems.create_dirs(folder)?;
@@ -41,12 +41,12 @@ impl EventWriter {
         self.records.write(&wire::encode_event(event)?)
     }
 
-    /// Adds an event that is an Event message already.
+    /// Adds an event that is already encoded as an Event message.
     pub fn write_message(&mut self, message: &[u8]) -> Result<()> {
         self.records.write(message)
     }
 
-    /// Lets readers see what was written so far.
+    /// Makes everything written so far visible to readers.
     pub fn flush(&mut self) -> Result<()> {
         self.records.flush()
     }
@@ -57,7 +57,7 @@ impl EventWriter {
     }
 }
 
-/// The name of this machine, as it stands in names of event files.
+/// The host name of this machine, for the names of event files.
 pub fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.trim() {

@@ -1,10 +1,10 @@
-//! Example messages out of JSON, in the form that protocol buffers give it.
+//! Example messages from JSON, in protobuf's JSON form.
 
 use prost::encoding::{WireType, encode_key, encode_varint};
 use serde_json::Value;
 use status::{Result, invalid};
 
-/// An Example message out of its JSON form.
+/// An Example message from its JSON form.
 pub fn example_from_json(text: &[u8]) -> Result<Vec<u8>> {
     let value = serde_json::from_slice(text).map_err(|error| invalid!("{error}"))?;
     let mut message = Vec::new();
@@ -123,12 +123,12 @@ fn integers(values: &[Value]) -> Result<Vec<u8>> {
     Ok(message)
 }
 
-/// A double that is an integer, as one.
+/// A double with an integral value, as an integer.
 fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < 2f64.powi(63)).then_some(number as i64)
 }
 
-/// The bytes that a base64 text of either alphabet means; padding may be missing.
+/// The bytes of a base64 text of either alphabet, with or without padding.
 fn from_base64(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=').as_bytes();
     let (mut out, mut bits, mut held) = (Vec::with_capacity(text.len() / 4 * 3 + 2), 0u32, 0);

@@ -1,4 +1,4 @@
-//! Examples: features by name, as training data in record files has them.
+//! Example messages: the named features of training data in record files.
 
 mod json;
 mod reading;

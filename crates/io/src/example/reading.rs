@@ -1,14 +1,14 @@
-//! Reads Example and SequenceExample messages in place, without making messages of them: most features are numbers in
-//! a row, which go straight to where they are wanted.
+//! Reads Example and SequenceExample messages in place, without decoding them into objects: most features are packed
+//! numbers, which are copied directly to their destination.
 
 use crate::cursor::Cursor;
 use bytes::Bytes;
 use tensor::DType;
 
-/// A name and what stands under it.
+/// A name with its value.
 pub type Entry<'a> = (&'a [u8], &'a [u8]);
 
-/// The features of an Example message in the order they stand there; none if it is not one.
+/// The features of an Example message, in order; none if the bytes are not one.
 pub fn entries(message: &[u8]) -> Option<Vec<Entry<'_>>> {
     let (mut found, mut cursor) = (Vec::new(), Cursor(message));
     while !cursor.is_empty() {
@@ -20,7 +20,7 @@ pub fn entries(message: &[u8]) -> Option<Vec<Entry<'_>>> {
     Some(found)
 }
 
-/// The features of the context and the feature lists of a SequenceExample message; none if it is not one.
+/// The context features and the feature lists of a SequenceExample message; none if the bytes are not one.
 pub fn sequence_entries(message: &[u8]) -> Option<(Vec<Entry<'_>>, Vec<Entry<'_>>)> {
     let (mut context, mut lists, mut cursor) = (Vec::new(), Vec::new(), Cursor(message));
     while !cursor.is_empty() {
@@ -35,7 +35,7 @@ pub fn sequence_entries(message: &[u8]) -> Option<(Vec<Entry<'_>>, Vec<Entry<'_>
     Some((context, lists))
 }
 
-/// The features of a FeatureList message; none if it is not one.
+/// The features of a FeatureList message; none if the bytes are not one.
 pub fn rows(list: &[u8]) -> Option<Vec<&[u8]>> {
     let (mut found, mut cursor) = (Vec::new(), Cursor(list));
     while !cursor.is_empty() {
@@ -60,18 +60,18 @@ fn map_entries<'a>(features: &'a [u8], found: &mut Vec<Entry<'a>>) -> Option<()>
     Some(())
 }
 
-/// What a Feature message holds.
+/// The kind of a Feature message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Feature<'a> {
     /// No list.
     Nothing,
     /// A list of values of this type.
     List(DType, &'a [u8]),
-    /// A list of a kind that there is not.
+    /// A list of an unknown kind.
     Unsupported,
 }
 
-/// What a Feature message holds; its list is not looked at.
+/// The kind of a Feature message, without reading its list.
 pub fn feature(message: &[u8]) -> Feature<'_> {
     match message.split_first() {
         None => Feature::Nothing,
@@ -82,7 +82,7 @@ pub fn feature(message: &[u8]) -> Feature<'_> {
     }
 }
 
-/// Adds the strings of a list that stands in `message`; none if it cannot be read.
+/// Appends the strings of a list in `message`; none if it is invalid.
 pub fn bytes(list: &[u8], message: &Bytes, values: &mut Vec<Bytes>) -> Option<()> {
     let mut cursor = Cursor(Cursor(list).delimited()?);
     while !cursor.is_empty() {
@@ -91,7 +91,7 @@ pub fn bytes(list: &[u8], message: &Bytes, values: &mut Vec<Bytes>) -> Option<()
     Some(())
 }
 
-/// Adds the numbers of a list, packed or one by one; none if it cannot be read.
+/// Appends the numbers of a list, packed or not; none if it is invalid.
 pub fn floats(list: &[u8], values: &mut Vec<f32>) -> Option<()> {
     let mut cursor = Cursor(Cursor(list).delimited()?);
     while !cursor.is_empty() {
@@ -109,7 +109,7 @@ pub fn floats(list: &[u8], values: &mut Vec<f32>) -> Option<()> {
     Some(())
 }
 
-/// Adds the numbers of a list, packed or one by one; none if it cannot be read.
+/// Appends the numbers of a list, packed or not; none if it is invalid.
 pub fn integers(list: &[u8], values: &mut Vec<i64>) -> Option<()> {
     let mut cursor = Cursor(Cursor(list).delimited()?);
     while !cursor.is_empty() {

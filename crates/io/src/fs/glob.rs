@@ -1,12 +1,12 @@
-//! Patterns of file names, as `MatchingFiles` has them.
+//! Patterns of file names, as in `MatchingFiles`.
 
 use super::path;
 use status::{Code, Result};
 
-/// What makes a name a pattern.
+/// The characters that make a name a pattern.
 const SPECIAL: [char; 4] = ['*', '?', '[', '\\'];
 
-/// The names that match a pattern, on a file system known by what it lists and what exists.
+/// The names that match a pattern, on a file system given by its `list` and `exists`.
 pub(super) fn expand(
     pattern: &str,
     list: impl Fn(&str) -> Result<Vec<String>>,
@@ -15,7 +15,7 @@ pub(super) fn expand(
     let Some(special) = pattern.find(SPECIAL) else {
         return Ok(if exists(pattern)? { vec![pattern.to_string()] } else { Vec::new() });
     };
-    // The folder before the first special character is taken as it stands.
+    // The folder before the first special character is used literally.
     let folder = path::dirname(&pattern[..special]);
     let rest = pattern[folder.len()..].trim_start_matches('/');
     let folder = if folder.is_empty() { "." } else { folder };
@@ -32,7 +32,7 @@ pub(super) fn expand(
     Ok(found)
 }
 
-/// What is in a folder; nothing if it is no folder.
+/// The entries of a folder, or none if it is not a folder.
 fn listed(list: impl Fn(&str) -> Result<Vec<String>>, folder: &str) -> Result<Vec<String>> {
     match list(folder) {
         Err(error) if matches!(error.code, Code::NotFound | Code::FailedPrecondition) => Ok(Vec::new()),
@@ -40,11 +40,11 @@ fn listed(list: impl Fn(&str) -> Result<Vec<String>>, folder: &str) -> Result<Ve
     }
 }
 
-/// Whether one part of a name, without slashes, matches a pattern.
+/// True if one component of a name, without slashes, matches a pattern.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where to go on if the last `*` has to take one more character.
+    // Where to continue if the last `*` must match one more character.
     let mut retry = None;
     loop {
         let step = match pattern.get(p) {
@@ -68,20 +68,20 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// How long the first element of a pattern is, if it matches this character.
+/// The length of the first element of a pattern, if it matches this character.
 fn one(pattern: &[char], c: char) -> Option<usize> {
     match pattern[0] {
         '?' => Some(1),
         '[' => match set(pattern, c) {
             Some((length, within)) => within.then_some(length),
-            None => (c == '[').then_some(1), // a bracket that is never closed
+            None => (c == '[').then_some(1), // a bracket that is never closed is literal
         },
         '\\' if pattern.len() > 1 => (pattern[1] == c).then_some(2),
         literal => (literal == c).then_some(1),
     }
 }
 
-/// How long the set at the beginning of a pattern is, and whether the character is in it.
+/// The length of the set at the start of a pattern, and whether it contains the character.
 fn set(pattern: &[char], c: char) -> Option<(usize, bool)> {
     let negated = matches!(pattern.get(1), Some('!' | '^'));
     let first = if negated { 2 } else { 1 };

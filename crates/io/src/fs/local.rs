@@ -1,4 +1,4 @@
-//! Files of the operating system, under plain paths and `file://`.
+//! The file system of the operating system, under plain paths and `file://`.
 
 use super::error::failed;
 use super::{FileStat, FileSystem, RandomAccessFile, WritableFile, path};
@@ -14,12 +14,12 @@ use std::time::SystemTime;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalFileSystem;
 
-/// Small writes are gathered up to this size; larger ones go straight to the file.
+/// Small writes are buffered up to this size; larger ones go directly to the file.
 const BUFFER: usize = 256 << 10;
-/// The system's number for "Is a directory".
+/// The error number of "Is a directory".
 const EISDIR: i32 = 21;
 
-/// The plain path of a name: without scheme and host.
+/// The path of a name, without scheme and host.
 fn plain(name: &str) -> &str {
     match path::split_scheme(name) {
         ("", rest) => rest,
@@ -31,7 +31,7 @@ fn named<T>(name: &str, result: io::Result<T>) -> Result<T> {
     result.map_err(|error| failed(name, &error))
 }
 
-/// Waits until the entries of the folder of a file are on disk; folders that cannot be opened are left to the system.
+/// Syncs the folder of a file. Folders that cannot be opened are left to the operating system.
 fn sync_folder(name: &str) {
     let folder = path::dirname(plain(name));
     let folder = if folder.is_empty() { "." } else { folder };
@@ -119,7 +119,7 @@ pub(crate) struct LocalWriter {
     pub(crate) file: BufWriter<File>,
     name: String,
     syncing: Option<JoinHandle<io::Result<()>>>,
-    /// What went wrong beside the writing. The system tells of it once.
+    /// The error of a sync in the background. The operating system reports it only once.
     failure: Option<io::Error>,
 }
 
@@ -129,17 +129,18 @@ impl LocalWriter {
         LocalWriter { file, name: name.to_string(), syncing: None, failure: None }
     }
 
-    /// Waits for the sync that was begun.
+    /// Waits for the sync in the background.
     fn end_sync(&mut self) {
         let Some(syncing) = self.syncing.take() else { return };
-        let synced = syncing.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs it is gone")));
+        let synced =
+            syncing.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs the file has ended")));
         self.failure = self.failure.take().or(synced.err());
     }
 }
 
 impl Drop for LocalWriter {
     fn drop(&mut self) {
-        self.end_sync(); // its thread has no other owner
+        self.end_sync(); // the thread has no other owner
     }
 }
 
@@ -166,7 +167,7 @@ impl WritableFile for LocalWriter {
             return;
         }
         self.end_sync();
-        // Without another handle or a thread `sync` does it all.
+        // Without a second handle or a thread, `sync` does all of the work.
         if self.failure.is_none()
             && let Ok(file) = self.file.get_ref().try_clone()
         {

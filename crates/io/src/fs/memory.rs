@@ -1,4 +1,4 @@
-//! Files in memory, under `ram://`: gone with the value that holds them.
+//! Files in memory, under `ram://`. They are deleted with the value that holds them.
 
 use super::{FileStat, FileSystem, RandomAccessFile, WritableFile, path};
 use parking_lot::RwLock;
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A file system in memory. Folders need not be made before files are put into them.
+/// A file system in memory. The folders of a file are created with it.
 #[derive(Default)]
 pub struct MemoryFileSystem {
-    /// By name without scheme and with single slashes, so that a folder comes right before what is in it.
+    /// By name without scheme and with single slashes, so a folder comes directly before its contents.
     nodes: RwLock<BTreeMap<String, Node>>,
 }
 
@@ -39,7 +39,7 @@ impl MemoryFileSystem {
         }
     }
 
-    /// Puts a file there, with the folders around it.
+    /// Adds a file, with the folders that contain it.
     fn put(&self, name: &str, file: Arc<RwLock<Contents>>) -> Result<()> {
         let key = key(name);
         let mut nodes = self.nodes.write();
@@ -52,7 +52,7 @@ impl MemoryFileSystem {
     }
 }
 
-/// Makes a folder and those around it.
+/// Creates a folder and those that contain it.
 fn make_folders(nodes: &mut BTreeMap<String, Node>, name: &str, folder: &str) -> Result<()> {
     if folder.is_empty() {
         return Ok(());
@@ -64,7 +64,7 @@ fn make_folders(nodes: &mut BTreeMap<String, Node>, name: &str, folder: &str) ->
     }
 }
 
-/// Everything below a folder, not the folder itself.
+/// Everything below a folder, without the folder itself.
 fn below(nodes: &BTreeMap<String, Node>, folder: &str) -> Vec<String> {
     let begin = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let names = nodes.range(begin.clone()..).map(|(name, _)| name);

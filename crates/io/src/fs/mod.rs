@@ -22,49 +22,49 @@ use status::{Code, Error, Result, failed_precondition, not_found};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A place for files. Names are whole, with their scheme; folders are separated by `/`.
+/// A file system. Names are complete, with their scheme; folders are separated by `/`.
 ///
-/// Nothing here seeks in what it writes: a writer is a stream, and what it wrote is there for others at the latest when
-/// it is closed. So stores that keep whole objects are file systems too.
+/// Writing is sequential: a writer is a stream, and its content is visible to others at the latest when it is closed.
+/// So stores of whole objects can implement this trait.
 pub trait FileSystem: Send + Sync {
     /// Opens a file for reading at any offset.
     fn open(&self, path: &str) -> Result<Arc<dyn RandomAccessFile>>;
 
-    /// Begins a file, in place of the one that had this name.
+    /// Creates a file, or replaces the one with this name.
     fn create(&self, path: &str) -> Result<Box<dyn WritableFile>>;
 
-    /// Goes on at the end of a file, or begins it.
+    /// Opens a file for appending, or creates it.
     fn append(&self, path: &str) -> Result<Box<dyn WritableFile>>;
 
-    /// What is known of a file or folder without opening it.
+    /// The attributes of a file or folder, without opening it.
     fn stat(&self, path: &str) -> Result<FileStat>;
 
-    /// Names of what is directly in a folder, without the folder, in order.
+    /// The names directly in a folder, without the folder, in order.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
 
-    /// Takes a file away.
+    /// Deletes a file.
     fn delete(&self, path: &str) -> Result<()>;
 
-    /// Makes a folder inside one that exists; `AlreadyExists` if it is there.
+    /// Creates a folder in an existing folder. The error is `AlreadyExists` if it exists.
     fn create_dir(&self, path: &str) -> Result<()>;
 
-    /// Takes an empty folder away.
+    /// Deletes an empty folder.
     fn delete_dir(&self, path: &str) -> Result<()>;
 
-    /// Gives a file another name, in place of what had that name before.
+    /// Renames a file, replacing a file with the new name.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
-    /// True if `rename` is atomic. If not, files are written under their final name at once.
+    /// True if `rename` is atomic. If not, files are written under their final names.
     fn renames_atomically(&self) -> bool {
         true
     }
 
-    /// Whether to read may be to wait for a network.
+    /// True if reading may wait for a network.
     fn is_far(&self) -> bool {
         false
     }
 
-    /// Whether there is a file or folder of this name.
+    /// True if there is a file or folder with this name.
     fn exists(&self, path: &str) -> Result<bool> {
         match self.stat(path) {
             Ok(_) => Ok(true),
@@ -73,7 +73,7 @@ pub trait FileSystem: Send + Sync {
         }
     }
 
-    /// Makes a folder and all folders around it that are missing.
+    /// Creates a folder and all missing folders that contain it.
     fn create_dirs(&self, path: &str) -> Result<()> {
         match self.stat(path) {
             Ok(stat) if stat.is_dir => return Ok(()),
@@ -91,7 +91,7 @@ pub trait FileSystem: Send + Sync {
         }
     }
 
-    /// Takes a file, or a folder with all that is in it, away.
+    /// Deletes a file, or a folder with its contents.
     fn delete_recursively(&self, path: &str) -> Result<()> {
         match self.stat(path) {
             Ok(stat) if !stat.is_dir => return self.delete(path),
@@ -105,32 +105,32 @@ pub trait FileSystem: Send + Sync {
     }
 
     /// Files and folders whose names match a pattern, in order: `*` and `?` match within a folder, `[a-z]` and `[!a]`
-    /// one character of a set, and `\` takes the next character as it is.
+    /// match one character of a set, and `\` makes the next character literal.
     fn glob(&self, pattern: &str) -> Result<Vec<String>> {
         glob::expand(pattern, |folder| self.list(folder), |path| self.exists(path))
     }
 }
 
-/// What is known of a file without opening it.
+/// The attributes of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileStat {
-    /// How many bytes it has.
+    /// The size in bytes.
     pub size: u64,
-    /// When it was written last.
+    /// The time of the last write.
     pub modified: SystemTime,
-    /// Whether it is a folder.
+    /// True if it is a folder.
     pub is_dir: bool,
 }
 
-/// A file that is read at any offset, by several at once.
+/// A file that can be read at any offset, by several threads at once.
 pub trait RandomAccessFile: Send + Sync {
-    /// How many bytes it has now.
+    /// The current size in bytes.
     fn size(&self) -> Result<u64>;
 
-    /// Reads from `offset` on, as much as there is room and there are bytes; fewer bytes mean the end of the file.
+    /// Reads from `offset` into the buffer. Fewer bytes than requested mean the end of the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
 
-    /// Fills the buffer, or says that the file ends too early.
+    /// Fills the buffer, or returns an error if the file ends before.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         match self.read_at(offset, buffer)? {
             count if count == buffer.len() => Ok(()),
@@ -139,19 +139,19 @@ pub trait RandomAccessFile: Send + Sync {
     }
 }
 
-/// A file that is being written, as a stream. It is complete when it was closed without an error; dropped before, it may
-/// be there in part or not at all.
+/// A file that is being written sequentially. It is complete when it was closed without an error; if it is dropped
+/// before, it may exist in part or not at all.
 pub trait WritableFile: Send {
-    /// Adds bytes at the end.
+    /// Appends bytes.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Lets others see what was written so far, where the file system can do that.
+    /// Makes everything written so far visible to others, where the file system supports this.
     fn flush(&mut self) -> Result<()>;
 
-    /// Lets what was written so far survive a power cut, where the file system can do that before `close`.
+    /// Makes everything written so far survive a power cut, where the file system supports this before `close`.
     fn sync(&mut self) -> Result<()>;
 
-    /// Begins what `sync` will wait for, where that can go on beside more writing. What goes wrong is said by `sync`.
+    /// Starts the work of `sync` in the background, where this is supported. `sync` returns its errors.
     fn begin_sync(&mut self) {}
 
     /// Completes the file.

@@ -1,6 +1,6 @@
-//! Names of files: scheme, folder and last part. Lexical only; nothing is looked up.
+//! File names: scheme, folder and base name. All functions are lexical; they do not access a file system.
 
-/// The scheme of a name (`ram` of `ram://a/b`, empty for plain paths) and what follows it.
+/// The scheme of a name (`ram` in `ram://a/b`, empty for plain paths) and the rest.
 pub fn split_scheme(path: &str) -> (&str, &str) {
     let scheme_of = |at: usize| {
         let scheme = &path[..at];
@@ -13,7 +13,7 @@ pub fn split_scheme(path: &str) -> (&str, &str) {
     }
 }
 
-/// How many bytes the scheme and the host at the beginning of a name take.
+/// The length of scheme and host at the start of a name.
 fn root_length(path: &str) -> usize {
     match split_scheme(path) {
         ("", _) => 0,
@@ -21,7 +21,7 @@ fn root_length(path: &str) -> usize {
     }
 }
 
-/// The folder of a name and its last part.
+/// The folder of a name and its base name.
 pub fn split(path: &str) -> (&str, &str) {
     let root = root_length(path);
     match path[root..].rfind('/') {
@@ -36,12 +36,12 @@ pub fn dirname(path: &str) -> &str {
     split(path).0
 }
 
-/// The last part of a name.
+/// The base name.
 pub fn basename(path: &str) -> &str {
     split(path).1
 }
 
-/// A name inside a folder; a name that is absolute stays as it is.
+/// A name inside a folder. An absolute name is returned unchanged.
 pub fn join(folder: &str, name: &str) -> String {
     match is_absolute(name) || folder.is_empty() {
         true => name.to_string(),
@@ -50,12 +50,12 @@ pub fn join(folder: &str, name: &str) -> String {
     }
 }
 
-/// Whether a name does not depend on where it is used.
+/// True if a name does not depend on a current folder.
 pub fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || !split_scheme(path).0.is_empty()
 }
 
-/// The name of `path` as seen from `folder`.
+/// The name of `path` relative to `folder`.
 pub fn relative(path: &str, folder: &str) -> String {
     let (path, folder) = (parts(path), parts(folder));
     let common = path.iter().zip(&folder).take_while(|(a, b)| a == b).count();
@@ -64,7 +64,7 @@ pub fn relative(path: &str, folder: &str) -> String {
     if seen.is_empty() { ".".to_string() } else { seen.join("/") }
 }
 
-/// The parts of a name, without `.` and with `..` taken back where that is possible.
+/// The components of a name, without `.` and with `..` resolved where possible.
 fn parts(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for part in path.split('/') {

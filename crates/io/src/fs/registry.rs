@@ -1,4 +1,4 @@
-//! All file systems of a process, by scheme: a value that is handed down.
+//! The file systems of a process by scheme, as a value that is passed to its users.
 
 use super::{FileStat, FileSystem, LocalFileSystem, MemoryFileSystem, RandomAccessFile, WritableFile, path};
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// File systems by scheme. Clones share them, and so the files in memory.
+/// File systems by scheme. Clones share them, including the files in memory.
 #[derive(Clone, Default)]
 pub struct FileSystems {
     by_scheme: BTreeMap<String, Arc<dyn FileSystem>>,
@@ -21,13 +21,13 @@ impl FileSystems {
         all.with("ram", Arc::new(MemoryFileSystem::default()))
     }
 
-    /// The same, and names with this scheme go to that file system.
+    /// The same, with a file system for the names of another scheme.
     pub fn with(mut self, scheme: &str, system: Arc<dyn FileSystem>) -> FileSystems {
         self.by_scheme.insert(scheme.to_string(), system);
         self
     }
 
-    /// The file system a name belongs to.
+    /// The file system of a name.
     pub fn of(&self, name: &str) -> Result<&dyn FileSystem> {
         let scheme = path::split_scheme(name).0;
         match self.by_scheme.get(scheme) {
@@ -44,27 +44,27 @@ impl FileSystems {
         self.of(name)?.open(name)
     }
 
-    /// Begins a file, in place of the one that had this name.
+    /// Creates a file, or replaces the one with this name.
     pub fn create(&self, name: &str) -> Result<Box<dyn WritableFile>> {
         self.of(name)?.create(name)
     }
 
-    /// Goes on at the end of a file, or begins it.
+    /// Opens a file for appending, or creates it.
     pub fn append(&self, name: &str) -> Result<Box<dyn WritableFile>> {
         self.of(name)?.append(name)
     }
 
-    /// What is known of a file without opening it.
+    /// The attributes of a file, without opening it.
     pub fn stat(&self, name: &str) -> Result<FileStat> {
         self.of(name)?.stat(name)
     }
 
-    /// Whether there is a file or folder of this name.
+    /// True if there is a file or folder with this name.
     pub fn exists(&self, name: &str) -> Result<bool> {
         self.of(name)?.exists(name)
     }
 
-    /// Whether this is a folder.
+    /// True if this is a folder.
     pub fn is_dir(&self, name: &str) -> Result<bool> {
         match self.stat(name) {
             Ok(stat) => Ok(stat.is_dir),
@@ -73,7 +73,7 @@ impl FileSystems {
         }
     }
 
-    /// Names of what is directly in a folder, in order.
+    /// The names directly in a folder, in order.
     pub fn list(&self, folder: &str) -> Result<Vec<String>> {
         self.of(folder)?.list(folder)
     }
@@ -83,17 +83,17 @@ impl FileSystems {
         self.of(pattern)?.glob(pattern)
     }
 
-    /// Takes a file away.
+    /// Deletes a file.
     pub fn delete(&self, name: &str) -> Result<()> {
         self.of(name)?.delete(name)
     }
 
-    /// Takes a file, or a folder with all that is in it, away.
+    /// Deletes a file, or a folder with its contents.
     pub fn delete_recursively(&self, name: &str) -> Result<()> {
         self.of(name)?.delete_recursively(name)
     }
 
-    /// Makes a folder and all folders around it that are missing.
+    /// Creates a folder and all missing folders that contain it.
     pub fn create_dirs(&self, name: &str) -> Result<()> {
         match name.is_empty() {
             true => Ok(()),
@@ -101,12 +101,12 @@ impl FileSystems {
         }
     }
 
-    /// Takes an empty folder away.
+    /// Deletes an empty folder.
     pub fn delete_dir(&self, name: &str) -> Result<()> {
         self.of(name)?.delete_dir(name)
     }
 
-    /// Gives a file another name on the same file system; what had that name is replaced if `overwrite` says so.
+    /// Renames a file within its file system. A file with the new name is replaced if `overwrite` is set.
     pub fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
         if !overwrite && self.exists(to)? {
             return Err(already_exists!("file already exists"));
@@ -118,7 +118,7 @@ impl FileSystems {
         source.rename(from, to)
     }
 
-    /// Copies a file, also from one file system to another.
+    /// Copies a file, also between file systems.
     pub fn copy(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
         if !overwrite && self.exists(to)? {
             return Err(already_exists!("file already exists"));
@@ -137,7 +137,7 @@ impl FileSystems {
         }
     }
 
-    /// All bytes of a file.
+    /// The content of a file.
     pub fn read(&self, name: &str) -> Result<Bytes> {
         let file = self.open(name)?;
         let size = usize::try_from(file.size()?).map_err(|_| exhausted!("{name} does not fit into memory"))?;
@@ -149,7 +149,7 @@ impl FileSystems {
         Ok(bytes.into())
     }
 
-    /// Writes a whole file. Where names change atomically, others see the old file or the new one, never a part.
+    /// Writes a whole file. Where renames are atomic, readers see the old or the new content, never a part.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let mut file = Pending::begin(self, name)?;
         file.append(bytes)?;
@@ -157,7 +157,7 @@ impl FileSystems {
     }
 }
 
-/// How to get a file system that is not there, if there is a way.
+/// How to get a missing file system, if there is a way.
 fn advice(scheme: &str) -> String {
     let feature = match scheme {
         "s3" | "gs" | "az" | "hdfs" => scheme,
@@ -170,24 +170,24 @@ fn advice(scheme: &str) -> String {
     )
 }
 
-/// A file that gets its name when it is complete and safe on disk; dropped before, it leaves nothing behind.
+/// A file that gets its name when it is complete and synced. If it is dropped before, no file remains.
 pub(crate) struct Pending {
     systems: FileSystems,
     file: Option<Box<dyn WritableFile>>,
     temporary: String,
     name: String,
-    /// Bytes whose way to the disk has not begun.
+    /// The number of bytes that are not being synced yet.
     fresh: usize,
 }
 
-/// So much is written before it begins its way to the disk: at the end little is left to wait for.
+/// The number of bytes between two syncs in the background, so that little remains to be synced at the end.
 const BEGIN_SYNC: usize = 16 << 20;
 
 impl Pending {
-    /// Begins a file that will be called `name`.
+    /// Starts a file that will be named `name`.
     pub fn begin(systems: &FileSystems, name: &str) -> Result<Pending> {
         let temporary = match systems.of(name)?.renames_atomically() {
-            // Every `RandomState` has keys of its own, so its hash of nothing is as good as a random number.
+            // Each `RandomState` has its own keys, so its hash of nothing serves as a random number.
             true => format!("{name}.tempstate{}", RandomState::new().hash_one(())),
             false => name.to_string(),
         };
@@ -195,7 +195,7 @@ impl Pending {
         Ok(Pending { systems: systems.clone(), file, temporary, name: name.to_string(), fresh: 0 })
     }
 
-    /// Adds bytes at the end.
+    /// Appends bytes.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let file = self.file.as_mut().expect("open until finished");
         file.append(bytes)?;
@@ -207,7 +207,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Completes the file under its name.
+    /// Completes the file and gives it its name.
     pub fn finish(mut self) -> Result<()> {
         let mut file = self.file.take().expect("open until finished");
         let written = file.sync().and_then(|()| file.close());
@@ -221,7 +221,7 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // Without a name of its own the file is an object that begins to exist when it is closed.
+        // Without a temporary name the file is an object that appears when it is closed.
         if self.file.take().is_some() && self.temporary != self.name {
             let _ = self.systems.delete(&self.temporary);
         }

@@ -1,18 +1,18 @@
-//! Files as the streams of the standard library, so that its decoders and encoders can be put on them.
+//! Adapters from files to the stream traits of the standard library, for its decoders and encoders.
 
 use super::{RandomAccessFile, WritableFile};
 use status::{Code, Error, Result};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// Reads a file from an offset on.
+/// Reads a file sequentially.
 pub struct FileStream {
     file: Arc<dyn RandomAccessFile>,
     offset: u64,
 }
 
 impl FileStream {
-    /// The bytes of a file from `offset` on.
+    /// Reads from `offset` on.
     pub fn new(file: Arc<dyn RandomAccessFile>, offset: u64) -> FileStream {
         FileStream { file, offset }
     }
@@ -40,12 +40,12 @@ impl Write for FileSink {
     }
 }
 
-/// Our error on its way through the standard library.
+/// Wraps an error of this crate for the standard library.
 pub(crate) fn carrying(error: Error) -> io::Error {
     io::Error::other(error)
 }
 
-/// Our error, if the standard library brought one; else its own words.
+/// Unwraps an error of this crate, or converts another error of the standard library.
 pub(crate) fn carried<T>(result: io::Result<T>) -> Result<T> {
     result.map_err(|error| match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(ours) => ours.clone(),

@@ -1,16 +1,16 @@
-//! A journal of values that change: every change is in a file before anybody can see it, so that a process that is
-//! killed can be started again with what it knew.
+//! A journal of values that change. A change is written to a file before it becomes visible, so a process that is
+//! killed can be started again with its values.
 //!
-//! A journal is a folder. Large values that change as a whole are written over and over, in slots (`slots`). All other
-//! changes go to a log, which has segments, `00000001.journal` and so on: each is one record, its length, its checksum,
-//! what changed, and the new bytes, of all or of some rows. Changes are numbered, so that rows in the log that are older
-//! than the value in a slot are known to be in it. They are handed to the operating system at once, which keeps them when
-//! the process is killed; `sync` lets them survive a power cut.
+//! A journal is a folder. Large values that change as a whole are overwritten in place, in slots (`slots`). All other
+//! changes are appended to a log of segments, `00000001.journal` and so on. A record of the log has a length, a
+//! checksum, a description of the change, and the new bytes of the whole value or of some rows. Changes are numbered,
+//! so rows in the log that are older than the value in a slot are known to be part of it. Records are passed to the
+//! operating system at once, which keeps them when the process is killed; `sync` makes them survive a power cut.
 //!
-//! Reading looks at the slots, then goes through the segments in order; a record that is not complete and was not on the
-//! disk was being written when the process died, and is dropped with what follows. To get rid of old changes, a new segment is begun, every
-//! value that is not in a slot as it is now is written once, and older segments go. Rows that change meanwhile may come
-//! before their value, which has them already.
+//! Reading starts with the slots and continues with the segments in order. A record that is incomplete and was not
+//! yet synced was being written when the process died; it is dropped with all that follows. To remove old changes, a
+//! new segment is started, each value that is not in a slot in its current state is written once, and older segments
+//! are deleted. Rows that change meanwhile may precede their value in the log, which already contains them.
 
 mod record;
 mod segment;
@@ -30,57 +30,57 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensor::Tensor;
 
-/// A journal that is open for writing. Only one process has it open.
+/// A journal that is open for writing. Only one process can have it open.
 pub struct Journal {
     folder: PathBuf,
     _lock: File,
-    /// The number of the next change. Those of one value are told in their order.
+    /// The number of the next change. The changes of one value are recorded in their order.
     next: AtomicU64,
     slots: Slots,
     state: Mutex<State>,
-    /// Who lets changes survive a power cut is alone with that. Whether it failed: then nobody knows what is on the disk,
-    /// and that is told only once.
+    /// Held while changes are synced to the disk. True after a failed sync: the state of the disk is then unknown, and
+    /// the error was returned once.
     syncing: Mutex<bool>,
 }
 
 struct State {
     file: Arc<File>,
     segment: u64,
-    /// How long the segment is.
+    /// The length of the segment.
     end: u64,
-    /// How much of it survives a power cut.
+    /// The length of the part that survives a power cut.
     synced: u64,
-    /// Why a change could not be written: then none that follow it may be.
+    /// The error of a failed write. After it nothing is written, so that no change follows a missing one.
     broken: Option<Error>,
 }
 
-/// Values by what they belong to.
+/// Values by the entry they belong to.
 pub type Values = BTreeMap<Entry, Tensor>;
 
-/// What the changes so far make.
+/// The result of all changes so far.
 #[derive(Default)]
 struct Found {
     values: BTreeMap<Entry, Kept>,
-    /// Of these there were rows before the value.
+    /// Values whose rows were found before the value itself.
     awaited: BTreeSet<Entry>,
     /// The highest number of a change.
     last: u64,
 }
 
-/// A value that was found.
+/// A value that was found in the journal.
 struct Kept {
     value: Tensor,
-    /// The change that made it as a whole.
+    /// The change that set the whole value.
     sequence: u64,
-    /// Rows changed after that.
+    /// True if rows changed after that.
     followed: bool,
 }
 
 impl Journal {
-    /// Opens a folder, makes it if it is not there, and gives the values it holds.
+    /// Opens a folder, which is created if it does not exist, and returns the values in it.
     pub fn open(folder: &Path) -> Result<(Journal, Values)> {
         fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
-        // Its name survives a power cut, where folders can be synced.
+        // The name of the folder survives a power cut, where folders can be synced.
         let whole = folder.canonicalize().map_err(|error| failed(folder, &error))?;
         for around in whole.ancestors().skip(1) {
             let _ = File::open(around).and_then(|folder| folder.sync_all());
@@ -96,7 +96,7 @@ impl Journal {
             segment::read(&segment::path(folder, segment), &mut found, Some(segment) == last)?;
         }
         if let Some(entry) = found.awaited.first() {
-            return Err(data_loss(format!("Journal {}: rows of {} without it", folder.display(), entry.name)));
+            return Err(data_loss(format!("Journal {}: rows of {} without its value", folder.display(), entry.name)));
         }
         slots.settle(&found);
         let next = AtomicU64::new(found.last.saturating_add(1));
@@ -106,7 +106,7 @@ impl Journal {
         Ok((Journal { folder, _lock: lock, next, slots, state, syncing: Mutex::default() }, values))
     }
 
-    /// Writes down a change. Nobody else does so for this value meanwhile.
+    /// Records a change. The caller allows no other change of this value meanwhile.
     pub fn append(&self, entry: &Entry, change: &Change<'_>) -> Result<()> {
         let base = self.slots.sequence(entry).unwrap_or(0);
         let record = record::encode(entry, change, self.next.fetch_add(1, Ordering::Relaxed), base)?;
@@ -125,7 +125,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes a value down that is as it was, unless older segments are not needed to know it.
+    /// Records a value that has not changed, unless it can be restored without older segments.
     pub fn renew(&self, entry: &Entry, value: &Tensor) -> Result<()> {
         if self.slots.has(entry) { Ok(()) } else { self.append(entry, &Change::Value(value)) }
     }
@@ -139,7 +139,7 @@ impl Journal {
         let [head, body] = pieces.map(|piece| piece.len() as u64);
         let written = state.file.write_all_at(pieces[0], state.end);
         if let Err(error) = written.and_then(|()| state.file.write_all_at(pieces[1], state.end + head)) {
-            let _ = state.file.set_len(state.end); // without the part that was written, which a reader would drop too
+            let _ = state.file.set_len(state.end); // without the part that was written; a reader would drop it too
             let broken = failed(&segment::path(&self.folder, state.segment), &error);
             state.broken = Some(broken.clone());
             return Err(broken);
@@ -148,12 +148,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Nothing is written any more, because of the first error.
+    /// Stops all writing, because of the first error.
     fn broken(&self, error: Error) -> Error {
         self.state.lock().broken.get_or_insert(error).clone()
     }
 
-    /// Lets all changes so far survive a power cut.
+    /// Makes all changes so far survive a power cut.
     pub fn sync(&self) -> Result<()> {
         let mut failed = self.syncing.lock();
         if *failed {
@@ -181,34 +181,34 @@ impl Journal {
         self.slots.sync(retired)
     }
 
-    /// How many bytes the log got since the last rotation.
+    /// The number of bytes in the log since the last rotation.
     pub fn bytes(&self) -> u64 {
         self.state.lock().end - segment::START
     }
 
-    /// Begins a new segment and gives its number. When every value was renewed, `drop_before` that number.
+    /// Starts a new segment and returns its number. When all values are renewed, call `drop_before` with this number.
     pub fn rotate(&self) -> Result<u64> {
-        self.sync()?; // so that little is left to wait for while nobody can write
+        self.sync()?; // so that little remains to be synced while writers are blocked
         let mut unsynced = self.syncing.lock();
         let mut state = self.state.lock();
         if let Some(broken) = &state.broken {
             return Err(broken.clone());
         }
-        // A segment that is not the last must not break off, also after a power cut.
+        // Only the last segment may be incomplete, also after a power cut.
         let synced =
             state.file.sync_data().map_err(|error| failed(&segment::path(&self.folder, state.segment), &error));
         *unsynced = synced.is_err();
         match synced.and_then(|()| State::begin(&self.folder, state.segment + 1)) {
             Ok(begun) => *state = begun,
-            // There may be a segment that follows, so this one must not grow.
+            // A following segment may exist, so this one must not grow.
             Err(error) => return Err(state.broken.insert(error).clone()),
         }
         Ok(state.segment)
     }
 
-    /// Takes older segments away: what they hold is in newer ones, or in slots.
+    /// Deletes older segments. Their content is in newer segments or in slots.
     pub fn drop_before(&self, segment: u64) -> Result<()> {
-        // Slots of values that are gone, as older segments may say, are empty.
+        // Slots are empty for values that older segments record as deleted.
         (0..slots::SYNCS).try_for_each(|_| self.sync())?;
         for old in segment::list(&self.folder)?.into_iter().filter(|&old| old < segment) {
             let path = segment::path(&self.folder, old);
@@ -225,13 +225,13 @@ impl State {
     }
 }
 
-/// What a file holds cannot be taken: it is damaged, or there is no memory for it.
+/// The error for a file whose content is damaged or does not fit into memory.
 fn damaged(path: &Path, error: &Error) -> Error {
     let code = if error.code == Code::ResourceExhausted { error.code } else { Code::DataLoss };
     Error::new(code, format!("Journal {}: {}", path.display(), error.message))
 }
 
-/// Not `Unavailable`, whatever it is: clients would try again, and meet the same disk.
+/// Never `Unavailable`: clients would retry and find the same disk.
 fn failed(path: &Path, error: &std::io::Error) -> Error {
     let failed = crate::fs::failed(&format!("Journal {}", path.display()), error);
     let code = if failed.code == Code::Unavailable { Code::FailedPrecondition } else { failed.code };

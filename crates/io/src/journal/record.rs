@@ -1,4 +1,4 @@
-//! One change of one value, as bytes.
+//! Encoding of one change of one value.
 
 use super::{Found, Kept};
 use crate::crc;
@@ -9,10 +9,10 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use tensor::{Buffer, DType, Shape, Tensor};
 
-/// What a value belongs to.
+/// The identity of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// One of two worlds in which names are apart.
+    /// One of two separate name spaces.
     pub reference: bool,
     /// The container.
     pub container: String,
@@ -22,35 +22,35 @@ pub struct Entry {
 
 /// How a value changed.
 pub enum Change<'a> {
-    /// It is this now.
+    /// The whole value is replaced.
     Value(&'a Tensor),
-    /// Some rows of it are other ones; the rest is as it was.
+    /// Some rows are replaced.
     Rows(&'a Tensor, &'a [usize]),
-    /// It is gone.
+    /// The value is deleted.
     Gone,
-    /// All values of its container are gone.
+    /// All values of the container are deleted.
     Forgotten,
 }
 
-// 1 to 4 had no number.
+// 1 to 4 were the kinds of a format without change numbers.
 const VALUE: u8 = 5;
 const ROWS: u8 = 6;
 const GONE: u8 = 7;
 const FORGOTTEN: u8 = 8;
 
-/// Length and checksum before each record.
+/// The size of length and checksum, which precede each record.
 const FRAME: usize = 16;
 
-/// A record: what is before the new bytes, and the new bytes.
+/// A record: the description of a change, and the new bytes.
 pub(super) struct Record {
-    /// With room for the frame.
+    /// The description, with space for length and checksum before it.
     head: Vec<u8>,
     body: Bytes,
     sequence: u64,
 }
 
 impl Record {
-    /// What changed, without the new bytes.
+    /// The description of the change, without the new bytes.
     pub fn fields(&self) -> &[u8] {
         &self.head[FRAME..]
     }
@@ -60,12 +60,12 @@ impl Record {
         &self.body
     }
 
-    /// Which change it is, of all.
+    /// The number of the change.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// What is written to the log, in order.
+    /// The parts that are written to the log, in order.
     pub fn framed(&mut self) -> [&[u8]; 2] {
         let sum = crc32c::crc32c_append(crc32c::crc32c(self.fields()), &self.body);
         let fields = self.fields().len();
@@ -76,7 +76,8 @@ impl Record {
     }
 }
 
-/// The record of a change: which one it is, and, of rows, which one made the value in the slots, or 0.
+/// The record of a change with its number and, for rows, the number of the change that set the value in the slots, or
+/// 0.
 pub(super) fn encode(entry: &Entry, change: &Change<'_>, sequence: u64, base: u64) -> Result<Record> {
     let mut head = vec![0; FRAME];
     let (kind, tensor) = match change {
@@ -95,7 +96,7 @@ pub(super) fn encode(entry: &Entry, change: &Change<'_>, sequence: u64, base: u6
             rows_of(&mut head, tensor, rows)?
         }
         (Some(tensor), _) => {
-            // Rows of strings are few; they are written as a whole value.
+            // Rows of strings are rare, so they are written as a whole value.
             head[FRAME] = VALUE;
             whole(&mut head, tensor)?
         }
@@ -104,7 +105,7 @@ pub(super) fn encode(entry: &Entry, change: &Change<'_>, sequence: u64, base: u6
     Ok(Record { head, body, sequence })
 }
 
-/// Type, dimensions and bytes of a value; strings as TensorFlow's message.
+/// Type, dimensions and bytes of a value. Strings are encoded as TensorFlow's message.
 fn whole(head: &mut Vec<u8>, tensor: &Tensor) -> Result<Bytes> {
     put_number(head, tensor.dtype().number() as u64);
     put_number(head, tensor.shape().dims().len() as u64);
@@ -123,7 +124,9 @@ fn rows_of(head: &mut Vec<u8>, tensor: &Tensor, rows: &[usize]) -> Result<Bytes>
     let mut body = Vec::with_capacity(rows.len() * width);
     for &row in rows {
         put_number(head, row as u64);
-        let part = bytes.get(row * width..(row + 1) * width).ok_or_else(|| invalid!("row {row} of {count}"))?;
+        let part = bytes
+            .get(row * width..(row + 1) * width)
+            .ok_or_else(|| invalid!("row {row} is outside of a value with {count} rows"))?;
         body.extend_from_slice(part);
     }
     Ok(body.into())
@@ -147,31 +150,31 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Reads from one offset to another.
+    /// Reads the bytes between two offsets.
     pub fn new(mut file: &'a File, start: u64, end: u64) -> std::io::Result<Reading<'a>> {
         file.seek(SeekFrom::Start(start))?;
         let left = end.saturating_sub(start);
         Ok(Reading { file: BufReader::with_capacity(1 << 20, file), left, complete: start, torn: false })
     }
 
-    /// Whether the last error was about a record that breaks off, or whose bytes never arrived.
+    /// True if the last error was an incomplete record, or one whose bytes were never written.
     pub fn is_torn(&self) -> bool {
         self.torn
     }
 
-    /// Where the records before the last error end.
+    /// The end of the last valid record before the error.
     pub fn complete(&self) -> u64 {
         self.complete
     }
 
-    /// Applies the next change; false at the end.
+    /// Applies the next change. Returns false at the end.
     pub fn next(&mut self, found: &mut Found) -> Result<bool> {
         if self.left == 0 {
             return Ok(false);
         }
         let frame: [u8; FRAME] = match self.take(FRAME as u64)?.try_into() {
             Ok(frame) => frame,
-            Err(_) => return Err(data_loss("a record without a frame")),
+            Err(_) => return Err(data_loss("a record without length and checksum")),
         };
         let number = |range: std::ops::Range<usize>| {
             frame[range].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
@@ -190,21 +193,21 @@ impl<'a> Reading<'a> {
     fn take(&mut self, len: u64) -> Result<Vec<u8>> {
         if len > self.left {
             self.torn = true;
-            return Err(data_loss("a record that breaks off"));
+            return Err(data_loss("an incomplete record"));
         }
-        let mut bytes = vec![0; len as usize]; // no more than the file has
+        let mut bytes = vec![0; len as usize]; // not more than the file has
         self.file.read_exact(&mut bytes).map_err(|error| data_loss(error.to_string()))?;
         self.left -= len;
         Ok(bytes)
     }
 }
 
-/// Which change some fields are of.
+/// The identity of a change.
 pub(super) fn sequence(fields: &[u8]) -> Option<u64> {
     Fields(fields.get(2..)?).number().ok()
 }
 
-/// Puts a change to what was found, and says what it belongs to if it is a value, and the newest so far.
+/// Applies a change to the values found so far. Returns the entry and the change number, for a change of one value.
 pub(super) fn apply(head: &[u8], body: &[u8], found: &mut Found) -> Result<Option<Entry>> {
     let mut fields = Fields(head);
     let (kind, reference, sequence) = (fields.byte()?, fields.byte()? != 0, fields.number()?);
@@ -226,7 +229,8 @@ pub(super) fn apply(head: &[u8], body: &[u8], found: &mut Found) -> Result<Optio
                 kept.followed = true;
             }
             None if base == 0 => drop(found.awaited.insert(entry)),
-            // The value has them, or is one that a power cut left, and which they are not of.
+            // The slot already contains these rows, or holds a value that a power cut restored and to which they do not
+            // belong.
             _ => {}
         },
         GONE => {
@@ -240,7 +244,7 @@ pub(super) fn apply(head: &[u8], body: &[u8], found: &mut Found) -> Result<Optio
             found.values.retain(|other, kept| other.container != entry.container || !older(kept));
         }
         1..=4 => return Err(data_loss("a record that an older version of this program wrote")),
-        other => return Err(data_loss(format!("a record of kind {other}"))),
+        other => return Err(data_loss(format!("a record of unknown kind {other}"))),
     }
     Ok(None)
 }
@@ -255,7 +259,7 @@ fn value(fields: &mut Fields<'_>, body: &[u8]) -> Result<Tensor> {
     let mut tensor = Tensor::scratch_of(dtype, Shape::checked(&dims)?)?;
     let bytes = tensor.bytes_mut()?;
     if bytes.len() != body.len() {
-        return Err(data_loss(format!("a value of {} bytes that should have {}", body.len(), bytes.len())));
+        return Err(data_loss(format!("a value of {} bytes instead of {}", body.len(), bytes.len())));
     }
     bytes.copy_from_slice(body);
     Ok(tensor)
@@ -268,7 +272,7 @@ fn put_rows(fields: &mut Fields<'_>, body: &[u8], value: &mut Tensor) -> Result<
     let width = bytes.len().checked_div(rows).unwrap_or(0);
     for i in 0..count {
         let row = fields.number()? as usize;
-        let bad = || data_loss(format!("row {row} of {rows}"));
+        let bad = || data_loss(format!("row {row} is outside of a value with {rows} rows"));
         let source = body.get(i * width..(i + 1) * width).ok_or_else(bad)?;
         let place = row.checked_mul(width).and_then(|start| bytes.get_mut(start..start.checked_add(width)?));
         let place = place.ok_or_else(bad)?;

@@ -1,4 +1,4 @@
-//! Record files: lengths, bytes and checksums, one record after the other, as they are or compressed.
+//! Record files (TFRecord): lengths, bytes and checksums of consecutive records, with optional compression.
 
 mod reader;
 mod snappy;
@@ -9,22 +9,22 @@ pub use writer::RecordWriter;
 
 use status::{Result, invalid};
 
-/// How the records of a file are compressed, all together.
+/// The compression of a whole record file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
-    /// As zlib has it.
+    /// zlib format.
     Zlib,
-    /// As gzip has it.
+    /// gzip format.
     Gzip,
-    /// Packed by snappy, in blocks behind their lengths.
+    /// Blocks compressed by snappy, each after its length.
     Snappy,
 }
 
 impl Compression {
-    /// The compression TensorFlow calls so: nothing, `ZLIB`, `GZIP` or `SNAPPY`.
+    /// The compression with TensorFlow's name: empty, `ZLIB`, `GZIP` or `SNAPPY`.
     pub fn from_name(name: &str) -> Result<Compression> {
         match name {
             "" => Ok(Compression::None),
@@ -36,5 +36,5 @@ impl Compression {
     }
 }
 
-/// Bytes before a record: its length, and a checksum of that.
+/// The size of the header of a record: its length and the checksum of the length.
 const HEADER: usize = 12;

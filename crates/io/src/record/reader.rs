@@ -1,4 +1,4 @@
-//! Reads record files.
+//! Reading of record files.
 
 use super::snappy::Unpacked;
 use super::{Compression, HEADER};
@@ -11,25 +11,25 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 /// Reads the records of a file in order.
 ///
-/// A file that ends in the twelve bytes before a record ends there without an error, as it does for TensorFlow: it is a
-/// file that is still being written.
+/// A file that ends within the twelve bytes of a record's header ends there without an error, as in TensorFlow: the
+/// file is still being written.
 pub struct RecordReader<R = Box<dyn Read + Send>> {
     source: R,
     offset: u64,
-    /// Why a compressed file may give fewer bytes than asked for.
+    /// TensorFlow's message for a compressed file that ends early.
     shortage: &'static str,
 }
 
-/// Files are read in pieces of this size, and records too: a length that lies costs no memory.
+/// The size of reads. Records are read in such pieces too, so a wrong length does not allocate memory.
 const PIECE: usize = 256 << 10;
 
 impl RecordReader {
-    /// The records of a file.
+    /// Opens a record file.
     pub fn open(systems: &FileSystems, path: &str, compression: Compression) -> Result<RecordReader> {
         RecordReader::open_at(systems, path, compression, 0)
     }
 
-    /// The records of a file from an `offset` on that another reader gave.
+    /// Opens a record file at an `offset` that another reader returned.
     pub fn open_at(systems: &FileSystems, path: &str, compression: Compression, offset: u64) -> Result<RecordReader> {
         let file = systems.open(path)?;
         let begin = if compression == Compression::None { offset } else { 0 };
@@ -53,12 +53,12 @@ impl RecordReader {
 }
 
 impl<R: Read> RecordReader<R> {
-    /// The records in these bytes.
+    /// Reads records from bytes in memory.
     pub fn new(source: R) -> RecordReader<R> {
         RecordReader { source, offset: 0, shortage: "Read less bytes than requested" }
     }
 
-    /// Where the next record begins, before compression.
+    /// The offset of the next record in the uncompressed data.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -91,7 +91,7 @@ impl<R: Read> RecordReader<R> {
         let mut data = Vec::new();
         while (data.len() as u64) < length {
             let begin = data.len();
-            // Twice as much each time, so that a large record is not moved for every piece of it.
+            // The buffer doubles, so a large record is not copied for each piece.
             let piece = (begin.max(PIECE) as u64).min(length - begin as u64) as usize;
             data.resize(begin + piece, 0);
             if self.fill(&mut data[begin..])? != piece {
@@ -101,7 +101,7 @@ impl<R: Read> RecordReader<R> {
         Ok(data)
     }
 
-    /// Reads as much as there is.
+    /// Reads until the buffer is full or the data ends.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut count = 0;
         while count < buffer.len() {
@@ -132,7 +132,7 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes.try_into().expect("4 bytes"))
 }
 
-/// A decoder that ends where its file ends, and says what is wrong as zlib does.
+/// A decoder that ends where its file ends, and reports errors with zlib's messages.
 struct Inflated<D>(D);
 
 impl<D: Read> Read for Inflated<D> {
@@ -159,7 +159,7 @@ fn zlib_words(text: &str) -> &str {
 
 const HEADER_CHECK: &str = "incorrect header check";
 
-/// A zlib file whose first two bytes are looked at: the decoder would not tell them from the rest.
+/// A zlib file whose first two bytes are checked here: the decoder does not distinguish errors in them.
 struct Headed<B> {
     file: B,
     seen: bool,

@@ -1,14 +1,14 @@
-//! Records that snappy packed: blocks, each behind its length.
+//! The snappy compression of record files: blocks, each after its length.
 
 use crate::fs::{carrying, data_loss};
 use std::io::{self, ErrorKind, Read, Write};
 
-/// How much goes into one block; TensorFlow reads none above 256 KiB.
+/// The size of a block. TensorFlow does not read blocks above 256 KiB.
 const BLOCK: usize = 128 << 10;
-/// Nothing that snappy packed gets larger than this many times its size.
+/// The highest compression ratio of snappy.
 const MOST_TIMES: usize = 64;
 
-/// Reads packed blocks.
+/// Reads compressed blocks.
 pub(super) struct Unpacked<R> {
     source: R,
     block: Vec<u8>,
@@ -20,7 +20,7 @@ impl<R: Read> Unpacked<R> {
         Unpacked { source, block: Vec::new(), position: 0 }
     }
 
-    /// Reads the next block; false at the end.
+    /// Reads the next block. Returns false at the end.
     fn next(&mut self) -> io::Result<bool> {
         let mut length = [0; 4];
         match self.source.read_exact(&mut length) {
@@ -29,7 +29,7 @@ impl<R: Read> Unpacked<R> {
         }
         let length = u32::from_be_bytes(length) as usize;
         let mut packed = Vec::new();
-        // A length that lies costs no memory.
+        // A wrong length does not allocate memory.
         (&mut self.source).take(length as u64).read_to_end(&mut packed)?;
         if packed.len() < length {
             let message = format!("Failed to read {length} bytes from file. Possible data corruption.");
@@ -57,7 +57,7 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// Writes packed blocks.
+/// Writes compressed blocks.
 pub(super) struct Packer<W> {
     sink: W,
     block: Vec<u8>,
@@ -78,7 +78,7 @@ impl<W: Write> Packer<W> {
         self.sink.write_all(&packed)
     }
 
-    /// Writes what is left; gives what it wrote to.
+    /// Writes the rest. Returns the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.pack()?;
         Ok(self.sink)

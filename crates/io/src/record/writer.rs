@@ -1,4 +1,4 @@
-//! Writes record files.
+//! Writing of record files.
 
 use super::Compression;
 use super::snappy::Packer;
@@ -8,7 +8,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use status::Result;
 use std::io::Write;
 
-/// Writes records to a file, one after the other. They are all there when it was closed.
+/// Writes records to a file, one after another. They are complete when it was closed.
 pub struct RecordWriter {
     sink: Sink,
     offset: u64,
@@ -22,17 +22,17 @@ enum Sink {
 }
 
 impl RecordWriter {
-    /// Begins a file of records, in place of the one that had this name.
+    /// Creates a record file, or replaces the one with this name.
     pub fn create(systems: &FileSystems, path: &str, compression: Compression) -> Result<RecordWriter> {
         Ok(RecordWriter::new(systems.create(path)?, compression))
     }
 
-    /// Goes on at the end of a file of records that are not compressed.
+    /// Appends to an uncompressed record file.
     pub fn append(systems: &FileSystems, path: &str) -> Result<RecordWriter> {
         Ok(RecordWriter::new(systems.append(path)?, Compression::None))
     }
 
-    /// Records into this file.
+    /// Writes records to this file.
     pub fn new(file: Box<dyn WritableFile>, compression: Compression) -> RecordWriter {
         let (file, level) = (FileSink(file), flate2::Compression::default());
         let sink = match compression {
@@ -44,7 +44,7 @@ impl RecordWriter {
         RecordWriter { sink, offset: 0 }
     }
 
-    /// Adds a record.
+    /// Writes a record.
     pub fn write(&mut self, record: &[u8]) -> Result<()> {
         let length = (record.len() as u64).to_le_bytes();
         let mut head = [0; super::HEADER];
@@ -64,12 +64,12 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// How many bytes the records take before compression, those of this writer.
+    /// The uncompressed size of the records of this writer.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Lets readers see what was written so far, where the file system can do that.
+    /// Makes everything written so far visible to readers, where the file system supports this.
     pub fn flush(&mut self) -> Result<()> {
         carried(match &mut self.sink {
             Sink::Plain(sink) => sink.flush(),

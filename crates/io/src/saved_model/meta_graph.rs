@@ -1,4 +1,4 @@
-//! Meta graphs: a graph and all that belongs to it, kept as it was.
+//! Meta graphs: a graph with its collections, signatures and saver.
 
 use super::wire;
 use crate::fs::FileSystems;
@@ -8,78 +8,79 @@ use status::{Result, not_found};
 use std::collections::BTreeMap;
 use tensor::{DType, PartialShape};
 
-/// A graph with what belongs to it. What is not understood here is kept as bytes, and written as it was read.
+/// A graph with the data that belongs to it. Parts that this crate does not interpret are kept as bytes and written
+/// unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MetaGraph {
-    /// What it is for: `serve`, `train`, …
+    /// Its tags: `serve`, `train`, …
     pub tags: Vec<String>,
-    /// A version its writer gave it.
+    /// A version that the writer set.
     pub version: String,
-    /// Version of the program that wrote it.
+    /// The version of the program that wrote it.
     pub producer: String,
-    /// The commit of that program.
+    /// The git commit of that program.
     pub git_version: String,
-    /// Whether attributes that have their default are left out of the graph.
+    /// True if attributes with default values are omitted from the graph.
     pub stripped_default_attrs: bool,
-    /// Names that functions had for users.
+    /// The names that users gave to functions.
     pub function_aliases: BTreeMap<String, String>,
     /// The ops of the graph, as an OpList message.
     pub op_list: Option<Bytes>,
-    /// Anything, as an Any message.
+    /// Any further data, as an Any message.
     pub any_info: Option<Bytes>,
     /// The graph, as a GraphDef message.
     pub graph: Bytes,
-    /// How checkpoints of it are written and read.
+    /// The saver of the graph.
     pub saver: Option<Saver>,
-    /// Values by the name of their collection.
+    /// The collections by name.
     pub collections: BTreeMap<String, Collection>,
-    /// Ways to call it, by name.
+    /// The signatures by name.
     pub signatures: BTreeMap<String, Signature>,
-    /// Files it needs.
+    /// Files that the graph needs.
     pub assets: Vec<Asset>,
-    /// The objects it came from, as a SavedObjectGraph message.
+    /// The objects of the model, as a SavedObjectGraph message.
     pub object_graph: Option<Bytes>,
 }
 
-/// How checkpoints of a graph are written and read.
+/// How checkpoints of a graph are saved and restored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saver {
-    /// The tensor that is fed with the name of the checkpoint.
+    /// The tensor that is fed with the prefix of the checkpoint.
     pub filename_tensor: String,
-    /// The tensor that is fetched to write one.
+    /// The tensor that is fetched to save.
     pub save_tensor: String,
-    /// The op that is run to read one.
+    /// The op that restores.
     pub restore_op: String,
-    /// How many are kept.
+    /// The number of checkpoints that are kept.
     pub max_to_keep: i32,
-    /// Whether each device writes a file of its own.
+    /// True if each device writes a file of its own.
     pub sharded: bool,
-    /// How often one is kept for good.
+    /// The time in hours between two checkpoints that are kept permanently.
     pub keep_checkpoint_every_n_hours: f32,
     /// The format: 1 or 2.
     pub version: i32,
 }
 
-/// Values of a collection.
+/// The values of a collection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Collection {
     /// Names of nodes or tensors.
     Nodes(Vec<String>),
-    /// Messages, or any bytes.
+    /// Encoded messages, or other bytes.
     Bytes(Vec<Bytes>),
     /// Integers.
     Ints(Vec<i64>),
-    /// Numbers.
+    /// Floating-point numbers.
     Floats(Vec<f32>),
-    /// Messages that say what they are, as Any messages.
+    /// Any messages.
     Any(Vec<Bytes>),
-    /// Nothing is said.
+    /// Not specified.
     #[default]
     Empty,
 }
 
 impl Collection {
-    /// How many values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             Collection::Nodes(values) => values.len(),
@@ -90,22 +91,22 @@ impl Collection {
         }
     }
 
-    /// Whether there are none.
+    /// True if the collection is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A way to call a saved model.
+/// A signature of a saved model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signature {
-    /// What kind of call it is.
+    /// The name of its method.
     pub method: String,
-    /// What goes in, by name.
+    /// The inputs by name.
     pub inputs: BTreeMap<String, TensorInfo>,
-    /// What comes out, by name.
+    /// The outputs by name.
     pub outputs: BTreeMap<String, TensorInfo>,
-    /// What goes in if nothing is given, as TensorProto messages.
+    /// The default values of inputs, as TensorProto messages.
     pub defaults: BTreeMap<String, Bytes>,
 }
 
@@ -116,20 +117,20 @@ pub struct TensorInfo {
     pub tensor: TensorName,
     /// Its element type.
     pub dtype: DType,
-    /// What is known of its shape.
+    /// Its shape, as far as it is known.
     pub shape: PartialShape,
 }
 
-/// What a tensor of a signature is in the graph.
+/// The encoding of a signature's tensor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum TensorName {
-    /// One tensor: `node:0`.
+    /// A dense tensor: `node:0`.
     Dense(String),
-    /// A sparse one: its values, indices and shape.
+    /// A sparse tensor: its values, indices and shape.
     Sparse(String, String, String),
-    /// Several that make one, as a CompositeTensor message.
+    /// A composite tensor, as a CompositeTensor message.
     Composite(Bytes),
-    /// Nothing is said.
+    /// Not specified.
     #[default]
     None,
 }
@@ -146,14 +147,14 @@ impl std::fmt::Display for TensorName {
 /// A file that a graph needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asset {
-    /// The tensor that is fed with its name.
+    /// The tensor that is fed with the name of the file.
     pub tensor: TensorInfo,
     /// Its name in the folder of assets.
     pub filename: String,
 }
 
 impl MetaGraph {
-    /// The meta graph in a file, binary or text, as `Saver.export_meta_graph` writes it.
+    /// Reads the meta graph in a file, binary or text, such as `Saver.export_meta_graph` writes.
     pub fn open(systems: &FileSystems, name: &str) -> Result<MetaGraph> {
         if systems.is_dir(name)? || !systems.exists(name)? {
             return Err(not_found!("File {name} does not exist."));
@@ -165,22 +166,22 @@ impl MetaGraph {
         })
     }
 
-    /// The meta graph in these bytes.
+    /// Decodes a MetaGraphDef message.
     pub fn read(bytes: Bytes) -> Result<MetaGraph> {
         wire::decode_meta_graph(bytes)
     }
 
-    /// The meta graph as bytes.
+    /// Encodes a MetaGraphDef message.
     pub fn to_bytes(&self) -> Result<Bytes> {
         wire::encode_meta_graph(self)
     }
 
-    /// Writes a meta graph to a file.
+    /// Writes the meta graph to a file.
     pub fn write(&self, systems: &FileSystems, name: &str) -> Result<()> {
         systems.write(name, &self.to_bytes()?)
     }
 
-    /// The files it needs: its own list, or the collection in which TensorFlow 1 keeps them.
+    /// The files that the graph needs: its own list, or the collection that TensorFlow 1 uses.
     pub fn files(&self) -> Result<Vec<Asset>> {
         match self.collections.get("saved_model_assets") {
             Some(Collection::Any(values)) if self.assets.is_empty() => wire::decode_any_assets(values),
@@ -188,13 +189,13 @@ impl MetaGraph {
         }
     }
 
-    /// How many nodes and functions the graph has.
+    /// The number of nodes and of functions of the graph.
     pub fn sizes(&self) -> Result<(usize, usize)> {
         wire::graph_sizes(self.graph.clone())
     }
 }
 
-/// The GraphDef message in a file, binary or text.
+/// Reads the GraphDef message in a file, binary, or text if its name ends in `.pbtxt`.
 pub fn read_graph(systems: &FileSystems, name: &str) -> Result<Bytes> {
     let bytes = systems.read(name)?;
     match name.ends_with(".pbtxt") {

@@ -1,4 +1,4 @@
-//! Saved models and meta graphs: graphs with the names of what goes in and comes out, and all that belongs to them.
+//! Saved models and meta graphs: graphs with their signatures, collections, assets and savers.
 
 mod meta_graph;
 mod queue_runner;
@@ -14,28 +14,28 @@ use crate::text::text_to_binary;
 use bytes::Bytes;
 use status::{Result, not_found};
 
-/// A saved model: graphs for several uses.
+/// A saved model: one or several graphs with tags.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedModel {
-    /// Version of the format.
+    /// The version of the format.
     pub version: i64,
     /// The graphs.
     pub meta_graphs: Vec<MetaGraph>,
 }
 
-/// The file of a saved model.
+/// The name of the file of a saved model.
 pub const SAVED_MODEL_FILE: &str = "saved_model.pb";
-/// The same as text.
+/// The name of the file in text format.
 pub const SAVED_MODEL_TEXT_FILE: &str = "saved_model.pbtxt";
-/// The version that is written.
+/// The version that this crate writes.
 const VERSION: i64 = 1;
 
-/// The prefix of the checkpoint with the variables of a saved model in a folder.
+/// The prefix of the checkpoint with the variables of a saved model.
 pub fn variables_prefix(folder: &str) -> String {
     path::join(folder, "variables/variables")
 }
 
-/// The folder with the assets of a saved model in a folder.
+/// The folder with the assets of a saved model.
 pub fn assets_folder(folder: &str) -> String {
     path::join(folder, "assets")
 }
@@ -46,7 +46,7 @@ impl SavedModel {
         SavedModel { version: VERSION, meta_graphs }
     }
 
-    /// The saved model in a file, binary or text, or in the folder that holds it.
+    /// Reads the saved model in a file, binary or text, or in the folder that contains it.
     pub fn open(systems: &FileSystems, name: &str) -> Result<SavedModel> {
         if systems.is_dir(name)? {
             let (binary, text) = (path::join(name, SAVED_MODEL_FILE), path::join(name, SAVED_MODEL_TEXT_FILE));
@@ -68,17 +68,18 @@ impl SavedModel {
         }
     }
 
-    /// The saved model in these bytes.
+    /// Decodes a SavedModel message.
     pub fn read(bytes: Bytes) -> Result<SavedModel> {
         wire::decode_saved_model(bytes)
     }
 
-    /// The saved model as bytes.
+    /// Encodes a SavedModel message.
     pub fn to_bytes(&self) -> Result<Bytes> {
         wire::encode_saved_model(self)
     }
 
-    /// Writes `saved_model.pb` in a folder, which is made if it is missing. Variables and assets are files beside it.
+    /// Writes `saved_model.pb` to a folder, which is created if it does not exist. Variables and assets are separate
+    /// files.
     pub fn write(&self, systems: &FileSystems, folder: &str) -> Result<()> {
         systems.create_dirs(folder)?;
         systems.write(&path::join(folder, SAVED_MODEL_FILE), &self.to_bytes()?)
@@ -99,7 +100,7 @@ impl SavedModel {
     }
 }
 
-/// Copies a file into the assets of a saved model in a folder; gives the name it has there.
+/// Copies a file to the assets of a saved model. Returns its name there.
 pub fn add_asset(systems: &FileSystems, folder: &str, file: &str) -> Result<String> {
     let (assets, name) = (assets_folder(folder), path::basename(file).to_string());
     systems.create_dirs(&assets)?;

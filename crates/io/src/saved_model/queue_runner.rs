@@ -1,31 +1,31 @@
-//! What a graph says of the threads that fill its queues.
+//! The description of a queue runner in a graph.
 
 use super::wire;
 use bytes::Bytes;
 use status::Result;
 
-/// A queue and the ops that fill it, as it stands in the collection `queue_runners`.
+/// A queue and the ops that fill it, an element of the collection `queue_runners`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueRunnerDef {
-    /// The queue's node.
+    /// The node of the queue.
     pub queue: String,
-    /// Nodes that fill it.
+    /// The nodes that enqueue.
     pub enqueue_ops: Vec<String>,
-    /// The node that closes it.
+    /// The node that closes the queue.
     pub close_op: String,
-    /// The node that closes it and sends away who waits.
+    /// The node that closes the queue and cancels its waiting ops.
     pub cancel_op: String,
-    /// Codes of errors that mean the end of the input.
+    /// The error codes that mean the end of the input.
     pub closed: Vec<i32>,
 }
 
 impl QueueRunnerDef {
-    /// Reads a QueueRunnerDef message.
+    /// Decodes a QueueRunnerDef message.
     pub fn decode(bytes: &[u8]) -> Result<QueueRunnerDef> {
         wire::decode_queue_runner(bytes)
     }
 
-    /// Writes a QueueRunnerDef message.
+    /// Encodes a QueueRunnerDef message.
     pub fn encode(&self) -> Bytes {
         wire::encode_queue_runner(self)
     }

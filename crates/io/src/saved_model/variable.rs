@@ -1,61 +1,61 @@
-//! Variables as collections of meta graphs hold them.
+//! Variables in the collections of meta graphs.
 
 use super::meta_graph::Saver;
 use super::wire;
 use bytes::Bytes;
 use status::Result;
 
-/// The names of the nodes a variable is made of.
+/// The names of the nodes of a variable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VariableDef {
-    /// The tensor that is its reference or handle.
+    /// The tensor with its reference or handle.
     pub variable: String,
-    /// The op that gives it its initial value.
+    /// The op that initializes it.
     pub initializer: String,
-    /// The tensor that is its value.
+    /// The tensor with its value.
     pub snapshot: String,
-    /// The tensor that is its initial value; may be empty.
+    /// The tensor with its initial value; may be empty.
     pub initial_value: String,
-    /// Whether it is a handle.
+    /// True if it is a resource variable.
     pub is_resource: bool,
-    /// Whether optimizers change it.
+    /// True if optimizers train it.
     pub trainable: bool,
-    /// Which part of a larger variable it is.
+    /// The part of a larger variable that it is, if it is one.
     pub slice: Option<SliceDef>,
 }
 
-/// Which part of a larger variable a variable is.
+/// The part of a partitioned variable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SliceDef {
-    /// The name of the larger variable.
+    /// The name of the partitioned variable.
     pub full_name: String,
-    /// Its shape.
+    /// The shape of the partitioned variable.
     pub full_shape: Vec<i64>,
-    /// Where the part begins.
+    /// The offset of the part.
     pub offset: Vec<i64>,
     /// The shape of the part.
     pub shape: Vec<i64>,
 }
 
 impl VariableDef {
-    /// The variable in a VariableDef message.
+    /// Decodes a VariableDef message.
     pub fn read(bytes: Bytes) -> Result<VariableDef> {
         wire::decode_variable(bytes)
     }
 
-    /// The variable as a VariableDef message.
+    /// Encodes a VariableDef message.
     pub fn to_bytes(&self) -> Bytes {
         wire::encode_variable(self)
     }
 }
 
 impl Saver {
-    /// The saver in a SaverDef message.
+    /// Decodes a SaverDef message.
     pub fn read(bytes: Bytes) -> Result<Saver> {
         wire::decode_saver_message(bytes)
     }
 
-    /// The saver as a SaverDef message.
+    /// Encodes a SaverDef message.
     pub fn to_bytes(&self) -> Bytes {
         wire::encode_saver_message(self)
     }

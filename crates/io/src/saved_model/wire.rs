@@ -1,5 +1,5 @@
-//! Messages of saved models become ours here. Parts that nobody here reads are declared as bytes: a message in a message
-//! is its length and its bytes, so what is inside them stays as it was.
+//! Conversion of saved-model messages to the types of this crate. Parts that it does not interpret are declared as
+//! bytes: a nested message is encoded as its length and its bytes, so its content is preserved.
 
 use super::meta_graph::{Asset, Collection, MetaGraph, Saver, Signature, TensorInfo, TensorName};
 use super::variable::{SliceDef, VariableDef};
@@ -79,7 +79,7 @@ enum RawKind {
     Ints(pb::collection_def::Int64List),
     #[prost(message, tag = "4")]
     Floats(pb::collection_def::FloatList),
-    /// Messages of any kind, each as bytes.
+    /// Encoded messages of any type.
     #[prost(message, tag = "5")]
     Any(pb::collection_def::BytesList),
 }
@@ -127,14 +127,14 @@ struct RawAsset {
     filename: String,
 }
 
-/// `google.protobuf.Any`, whose type is known from where it is.
+/// `google.protobuf.Any`; the context determines its type.
 #[derive(Clone, PartialEq, Message)]
 struct RawAny {
     #[prost(bytes = "bytes", tag = "2")]
     value: Bytes,
 }
 
-/// `tensorflow.GraphDef` and its library, as far as counting goes.
+/// `tensorflow.GraphDef` with its library, reduced to what is counted.
 #[derive(Clone, PartialEq, Message)]
 struct RawGraph {
     #[prost(bytes = "bytes", repeated, tag = "1")]

@@ -1,4 +1,4 @@
-//! The file `checkpoint`: which checkpoints a folder holds, and which is the newest.
+//! The file `checkpoint`: the list of checkpoints in a folder, with the newest.
 
 mod wire;
 
@@ -6,17 +6,16 @@ use crate::bundle::index_path;
 use crate::fs::{FileSystems, data_loss, path};
 use status::{Code, Result, failed_precondition, invalid};
 
-/// What a folder says about its checkpoints. Names are whole here, and relative to the folder in the file where they were
-/// given so.
+/// The list of checkpoints of a folder. Names are complete here; in the file they may be relative to the folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckpointState {
     /// The newest checkpoint.
     pub model_checkpoint_path: String,
-    /// All checkpoints that are kept, the oldest first; the newest is the last.
+    /// All kept checkpoints, from the oldest to the newest.
     pub all_model_checkpoint_paths: Vec<String>,
-    /// When each was written, in seconds since 1970; empty, or one for each.
+    /// The time of each in seconds since 1970; empty, or one for each checkpoint.
     pub all_model_checkpoint_timestamps: Vec<f64>,
-    /// When the last one that is kept for good was written.
+    /// The time of the last checkpoint that is kept permanently.
     pub last_preserved_timestamp: Option<f64>,
 }
 
@@ -24,7 +23,7 @@ pub struct CheckpointState {
 pub const STATE_FILE: &str = "checkpoint";
 
 impl CheckpointState {
-    /// What a folder says; none if it says nothing.
+    /// Reads the list of a folder; none if the folder has none.
     pub fn read(systems: &FileSystems, folder: &str, file: &str) -> Result<Option<CheckpointState>> {
         let name = path::join(folder, file);
         let bytes = match systems.read(&name) {
@@ -42,8 +41,8 @@ impl CheckpointState {
         Ok(Some(state))
     }
 
-    /// Writes what a folder says, at once for all who read it. Names are relative to the folder if `relative` says so, or
-    /// if the folder is not absolute itself.
+    /// Writes the list of a folder atomically. Names are relative to the folder if `relative` is set, or if the
+    /// folder's name is relative itself.
     pub fn write(&self, systems: &FileSystems, folder: &str, file: &str, relative: bool) -> Result<()> {
         let mut state = self.clone();
         if state.all_model_checkpoint_paths.last() != Some(&state.model_checkpoint_path) {
@@ -63,7 +62,7 @@ impl CheckpointState {
             ));
         }
         for name in state.all_model_checkpoint_paths.iter_mut().chain([&mut state.model_checkpoint_path]) {
-            // Names with a scheme count as relative: that is how Python sees them when it reads the file.
+            // Names with a scheme count as relative, as in Python, which reads the file.
             let (name_rooted, folder_rooted) = (name.starts_with('/'), folder.starts_with('/'));
             if name_rooted == folder_rooted && (relative || !folder_rooted) {
                 *name = path::relative(name, folder);
@@ -73,19 +72,19 @@ impl CheckpointState {
     }
 }
 
-/// The newest checkpoint of a folder, if it is there, in either format.
+/// The newest checkpoint of a folder, of either format, if its files exist.
 pub fn latest_checkpoint(systems: &FileSystems, folder: &str, file: &str) -> Result<Option<String>> {
     let Some(state) = CheckpointState::read(systems, folder, file)? else { return Ok(None) };
     let prefix = state.model_checkpoint_path;
     Ok(checkpoint_exists(systems, &prefix)?.then_some(prefix))
 }
 
-/// Whether there is a checkpoint whose files begin with `prefix`, in either format.
+/// True if there is a checkpoint with this prefix, of either format.
 pub fn checkpoint_exists(systems: &FileSystems, prefix: &str) -> Result<bool> {
     Ok(!systems.glob(&index_path(prefix))?.is_empty() || !systems.glob(prefix)?.is_empty())
 }
 
-/// The state as Python's text format has it.
+/// The list in protobuf's text format, as Python writes it.
 fn print(state: &CheckpointState) -> String {
     let mut text = format!("model_checkpoint_path: \"{}\"\n", escaped(&state.model_checkpoint_path));
     for path in &state.all_model_checkpoint_paths {

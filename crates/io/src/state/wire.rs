@@ -1,4 +1,4 @@
-//! The message of checkpoint state files becomes ours here.
+//! Conversion of the checkpoint state message to the types of this crate.
 
 use super::CheckpointState;
 use crate::text::text_to_binary;

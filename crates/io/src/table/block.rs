@@ -1,4 +1,4 @@
-//! Blocks of a table: sorted entries whose keys share their beginnings.
+//! Blocks of a table: sorted entries whose keys omit the prefix that they share with the key before.
 
 use super::TRAILER;
 use crate::coding::{put_varint, read_varint};
@@ -10,10 +10,10 @@ use status::Result;
 /// Keys and values of a block, in order.
 pub(super) type Entries = Vec<(Bytes, Bytes)>;
 
-/// Nothing that snappy packed gets larger than this many times its size.
+/// The highest compression ratio of snappy.
 const MOST_EXPANSION: usize = 64;
 
-/// A block as it lies in the file, checked and unpacked.
+/// A block from the file, verified and decompressed.
 pub(super) fn unpack(stored: Bytes) -> Result<Bytes> {
     let size = stored.len().checked_sub(TRAILER).ok_or_else(|| data_loss("truncated block read"))?;
     let check = (&stored[size + 1..]).get_u32_le();
@@ -35,7 +35,7 @@ pub(super) fn unpack(stored: Bytes) -> Result<Bytes> {
     }
 }
 
-/// The entries of a block: each key shares its beginning with the one before.
+/// Iterates over the entries of a block and completes their keys.
 pub(super) fn entries(block: &Bytes) -> Result<Entries> {
     let bad = || data_loss("bad entry in block");
     let restarts = block.len().checked_sub(4).map(|at| (&block[at..]).get_u32_le() as usize).ok_or_else(bad)?;
@@ -56,9 +56,9 @@ pub(super) fn entries(block: &Bytes) -> Result<Entries> {
     Ok(found)
 }
 
-/// A block that is being put together.
+/// A block that is being built.
 pub(super) struct BlockBuilder {
-    /// The distance between restart points: entries with a complete key, where a search can begin.
+    /// The distance between restart points: entries with a complete key, where a search can start.
     interval: usize,
     bytes: Vec<u8>,
     restarts: Vec<u32>,
@@ -72,7 +72,7 @@ impl BlockBuilder {
         BlockBuilder { interval, bytes: Vec::new(), restarts: vec![0], since_restart: 0, last_key: Vec::new() }
     }
 
-    /// Adds an entry; keys come in order.
+    /// Adds an entry. Keys must be in order.
     pub fn add(&mut self, key: &[u8], value: &[u8]) {
         let mut shared = 0;
         if self.since_restart < self.interval {
@@ -91,17 +91,17 @@ impl BlockBuilder {
         self.since_restart += 1;
     }
 
-    /// How large the block is so far.
+    /// The current size of the block.
     pub fn size(&self) -> usize {
         self.bytes.len() + 4 * self.restarts.len() + 4
     }
 
-    /// Whether nothing was added yet.
+    /// True if the block has no entries.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The block as it lies in the file; the builder is empty again.
+    /// Returns the block as it is stored, and clears the builder.
     pub fn take(&mut self) -> Vec<u8> {
         let fresh = BlockBuilder::new(self.interval);
         let BlockBuilder { mut bytes, restarts, .. } = std::mem::replace(self, fresh);

@@ -1,4 +1,4 @@
-//! Writes tables.
+//! Writing of tables.
 
 use super::block::BlockBuilder;
 use super::{FOOTER, MAGIC, TRAILER};
@@ -7,25 +7,25 @@ use crate::fs::FileSystems;
 use crate::fs::Pending;
 use status::{Result, internal};
 
-/// Writes a table, entry by entry in the order of keys. The file gets its name when the table is finished.
+/// Writes a table, one entry after another in the order of keys. The file gets its name when the table is finished.
 pub struct TableBuilder {
     file: Pending,
     offset: u64,
     block: BlockBuilder,
     index: BlockBuilder,
     last_key: Vec<u8>,
-    /// The block before the next key: its entry in the index waits for a short key between the two.
+    /// The last finished block. Its index entry waits for a short key between its last key and the next key.
     waiting: Option<Vec<u8>>,
     count: usize,
 }
 
-/// A block is full at this size.
+/// The size at which a block is finished.
 const BLOCK: usize = 256 << 10;
 /// The distance between complete keys in a block (LevelDB's restart interval).
 const RESTART: usize = 16;
 
 impl TableBuilder {
-    /// Begins a table that will be called `path`.
+    /// Starts a table that will be named `path`.
     pub fn create(systems: &FileSystems, path: &str) -> Result<TableBuilder> {
         Ok(TableBuilder {
             file: Pending::begin(systems, path)?,
@@ -38,10 +38,10 @@ impl TableBuilder {
         })
     }
 
-    /// Adds an entry; its key comes after all keys before.
+    /// Adds an entry. Its key must come after all keys before.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if self.count > 0 && key <= &self.last_key[..] {
-            return Err(internal!("keys of a table must come in order"));
+            return Err(internal!("keys of a table must be added in order"));
         }
         // An entry much larger than a block gets a block of its own.
         if key.len() + value.len() >= 2 * BLOCK {
@@ -59,7 +59,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Writes what is left and gives the file its name; tells its size.
+    /// Writes the rest and gives the file its name. Returns its size.
     pub fn finish(mut self) -> Result<u64> {
         self.end_block()?;
         let filters = self.write(BlockBuilder::new(RESTART).take())?;
@@ -83,7 +83,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Writes a block and gives its place, as it is stored.
+    /// Writes a block. Returns its encoded location.
     fn write(&mut self, block: Vec<u8>) -> Result<Vec<u8>> {
         let mut handle = Vec::new();
         put_varint(&mut handle, self.offset);
@@ -94,7 +94,7 @@ impl TableBuilder {
     }
 }
 
-/// A short key that is not before `low` and before `high`.
+/// A short key that is at least `low` and less than `high`.
 fn separator(low: &[u8], high: &[u8]) -> Vec<u8> {
     let common = low.iter().zip(high).take_while(|(a, b)| a == b).count();
     match (low.get(common), high.get(common)) {
@@ -103,7 +103,7 @@ fn separator(low: &[u8], high: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A short key that is not before `key`.
+/// A short key that is at least `key`.
 fn successor(key: &[u8]) -> Vec<u8> {
     match key.iter().position(|&byte| byte != 0xff) {
         Some(at) => [&key[..at], &[key[at] + 1]].concat(),

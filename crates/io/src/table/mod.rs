@@ -7,9 +7,9 @@ mod reader;
 pub use builder::TableBuilder;
 pub use reader::Table;
 
-/// The last eight bytes of every table.
+/// The magic number at the end of each table.
 const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
-/// Bytes after the last block.
+/// The size of the footer.
 const FOOTER: usize = 48;
-/// Kind of compression and checksum, after every block.
+/// The size of a block's trailer: kind of compression and checksum.
 const TRAILER: usize = 5;

@@ -1,4 +1,4 @@
-//! Reads tables, a block at a time.
+//! Reading of tables, one block at a time.
 
 use super::block::{self, Entries};
 use super::{FOOTER, MAGIC, TRAILER};
@@ -9,16 +9,16 @@ use parking_lot::Mutex;
 use status::Result;
 use std::sync::Arc;
 
-/// A table. Only its index is kept in memory, and the block that was read last.
+/// An open table. Only its index and the last block that was read are in memory.
 pub struct Table {
     file: Arc<dyn RandomAccessFile>,
     size: u64,
-    /// For every block a key that is not before any key in it, and where the block is.
+    /// For each block a key that is at least as large as all of its keys, and the location of the block.
     index: Vec<(Bytes, Handle)>,
     recent: Mutex<Option<(Handle, Arc<Entries>)>>,
 }
 
-/// Where a block is, without its trailer.
+/// The location of a block, without its trailer.
 #[derive(Clone, Copy, PartialEq)]
 struct Handle {
     offset: u64,
@@ -26,12 +26,12 @@ struct Handle {
 }
 
 impl Table {
-    /// The table in a file.
+    /// Opens the table in a file.
     pub fn open(systems: &FileSystems, path: &str) -> Result<Table> {
         Table::new(systems.open(path)?)
     }
 
-    /// The table in a file that is open already.
+    /// Opens a table whose file is already open.
     pub fn new(file: Arc<dyn RandomAccessFile>) -> Result<Table> {
         let size = file.size()?;
         let Some(start) = size.checked_sub(FOOTER as u64) else {
@@ -52,7 +52,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The value of a key, if it is there.
+    /// The value of a key, if it exists.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
         let at = self.index.partition_point(|(last, _)| &last[..] < key);
         let Some(&(_, handle)) = self.index.get(at) else { return Ok(None) };

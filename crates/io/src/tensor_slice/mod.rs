@@ -1,4 +1,4 @@
-//! Checkpoints of the first format: tables that hold slices of tensors as messages.
+//! Checkpoints of the first format (V1): tables with slices of tensors as messages.
 
 mod reader;
 mod wire;

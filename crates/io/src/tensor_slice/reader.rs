@@ -1,4 +1,4 @@
-//! Reads checkpoints of the first format.
+//! Reading of checkpoints of the first format.
 
 use super::wire;
 use crate::bundle::copy_part;
@@ -8,14 +8,14 @@ use status::{Error, Result, internal, invalid, not_found};
 use std::collections::BTreeMap;
 use tensor::{DType, Shape, Tensor};
 
-/// A checkpoint of the first format that is being read: one file, or several that a pattern finds.
+/// A checkpoint of the first format that is open for reading: one file, or several that match a pattern.
 pub struct TensorSliceReader {
     tables: Vec<Table>,
     tensors: BTreeMap<String, SlicedTensor>,
     pattern: String,
 }
 
-/// What a checkpoint of the first format has of a tensor.
+/// The entry of a tensor in a checkpoint of the first format.
 #[derive(Clone, Debug)]
 pub struct SlicedTensor {
     /// Its element type.
@@ -24,11 +24,11 @@ pub struct SlicedTensor {
     pub shape: Shape,
     /// The slices that are stored.
     pub slices: Vec<TensorSlice>,
-    /// For each slice the file it is in.
+    /// The file of each slice.
     files: Vec<usize>,
 }
 
-/// What the table of a file begins with: name, type, shape and slices of each tensor.
+/// The header of a file: name, type, shape and slices of each tensor.
 pub(super) struct Meta {
     pub name: String,
     pub dtype: DType,
@@ -37,7 +37,7 @@ pub(super) struct Meta {
 }
 
 impl TensorSliceReader {
-    /// The checkpoint in the files whose names match a pattern.
+    /// Opens the files whose names match a pattern.
     pub fn open(systems: &FileSystems, pattern: &str) -> Result<TensorSliceReader> {
         const FAILED: &str = "Unsuccessful TensorSliceReader constructor: Failed to";
         let files =
@@ -98,7 +98,7 @@ impl TensorSliceReader {
         &self.tensors
     }
 
-    /// What there is of a tensor.
+    /// The entry of a tensor.
     pub fn tensor(&self, name: &str) -> Result<&SlicedTensor> {
         let missing = || not_found!("Tensor name \"{name}\" not found in checkpoint files {}", self.pattern);
         self.tensors.get(name).ok_or_else(missing)
@@ -110,13 +110,13 @@ impl TensorSliceReader {
         self.read_slice(name, &TensorSlice::full(rank))
     }
 
-    /// Reads a part of a tensor.
+    /// Reads a slice of a tensor.
     pub fn read_slice(&self, name: &str, wanted: &TensorSlice) -> Result<Tensor> {
         let tensor = self.tensor(name)?;
         let shape = wanted.shape_in(&tensor.shape)?;
         let incomplete = || invalid!("Error copying slice data");
         let parts = slice::cover(&tensor.shape, &tensor.slices, wanted)?.ok_or_else(incomplete)?;
-        // All parts are read before room is made for what they make together: a file cannot ask for more than it holds.
+        // All parts are read before the result is allocated: a file cannot request more memory than it has data.
         let values = parts.iter().map(|part| self.part(name, tensor, part)).collect::<Result<Vec<_>>>()?;
         if let ([part], [value]) = (&parts[..], &values[..])
             && *part == wanted

@@ -1,4 +1,4 @@
-//! Messages of checkpoints of the first format become ours here.
+//! Conversion of messages of the first checkpoint format to the types of this crate.
 
 use super::reader::Meta;
 use crate::TensorSlice;
@@ -12,10 +12,10 @@ use tensor::{Complex32, Complex64, DType, Shape, Tensor, f16};
 
 /// The version of the format.
 const VERSION: i32 = 1;
-/// No message is larger.
+/// The largest size of a message.
 const MAX_MESSAGE: usize = 1 << 31;
 
-/// What a file says it has; none if that cannot be read.
+/// The header of a file; none if it is invalid.
 pub(super) fn decode_meta(bytes: Bytes) -> Result<Option<Vec<Meta>>> {
     let Ok(message) = pb::SavedTensorSlices::decode(bytes) else { return Ok(None) };
     let meta = message.meta.unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) fn encode_meta(tensors: &[Meta]) -> Vec<u8> {
     pb::SavedTensorSlices { meta: Some(meta), data: None }.encode_to_vec()
 }
 
-/// The elements of a slice: exactly as many as its shape has.
+/// The elements of a slice; their number must match its shape.
 pub(super) fn decode_data(bytes: Bytes, dtype: DType, shape: Shape) -> Result<Tensor> {
     let wrong = || invalid!("Error copying slice data");
     let message = pb::SavedTensorSlices::decode(bytes).map_err(|_| wrong())?;
@@ -60,7 +60,7 @@ pub(super) fn decode_data(bytes: Bytes, dtype: DType, shape: Shape) -> Result<Te
     decode_tensor(data)
 }
 
-/// How many elements of a type a message has; none if the format does not know that type.
+/// The number of elements of a type in a message; none if the format does not support the type.
 fn stored(data: &pb::TensorProto, dtype: DType) -> Option<usize> {
     Some(match dtype {
         DType::F32 => data.float_val.len(),
@@ -77,7 +77,7 @@ fn stored(data: &pb::TensorProto, dtype: DType) -> Option<usize> {
     })
 }
 
-/// Whether the format has a place for a tensor.
+/// An error if the format cannot hold a tensor.
 pub(super) fn check_kind(tensor: &Tensor) -> Result<()> {
     let dtype = tensor.dtype();
     if stored(&pb::TensorProto::default(), dtype).is_none() {
@@ -104,7 +104,7 @@ pub(super) fn encode_data(name: &str, slice: &TensorSlice, tensor: &Tensor) -> R
     Ok(pb::SavedTensorSlices { meta: None, data: Some(slice) }.encode_to_vec())
 }
 
-/// Elements in the fields of their type; neither type nor shape are said again.
+/// The elements in the field of their type; type and shape are not repeated.
 fn elements(tensor: &Tensor) -> Result<pb::TensorProto> {
     let mut data = pb::TensorProto::default();
     match tensor.dtype() {

@@ -1,4 +1,4 @@
-//! Writes checkpoints of the first format.
+//! Writing of checkpoints of the first format.
 
 use super::reader::Meta;
 use super::wire;
@@ -8,17 +8,17 @@ use status::{Result, internal};
 use std::collections::BTreeMap;
 use tensor::{Shape, Tensor};
 
-/// Writes a checkpoint of the first format: everything into one file, when it is finished.
+/// Writes a checkpoint of the first format. All tensors are written to one file when it is finished.
 pub struct TensorSliceWriter {
     systems: FileSystems,
     path: String,
     meta: Vec<Meta>,
-    /// By key, so that the table gets them in order. The elements are shared with the caller.
+    /// By key, in the order of the table. The elements are shared with the caller.
     parts: BTreeMap<Vec<u8>, (String, TensorSlice, Tensor)>,
 }
 
 impl TensorSliceWriter {
-    /// Begins a checkpoint that will be called `path`.
+    /// Starts a checkpoint that will be named `path`.
     pub fn new(systems: &FileSystems, path: &str) -> TensorSliceWriter {
         let (systems, path) = (systems.clone(), path.to_string());
         TensorSliceWriter { systems, path, meta: Vec::new(), parts: BTreeMap::new() }
@@ -29,7 +29,7 @@ impl TensorSliceWriter {
         self.add_slice(name, &tensor.shape().clone(), &TensorSlice::full(tensor.shape().rank()), tensor)
     }
 
-    /// Adds a part of a tensor of that shape.
+    /// Adds a slice of a tensor with the given shape.
     pub fn add_slice(&mut self, name: &str, shape: &Shape, slice: &TensorSlice, tensor: &Tensor) -> Result<()> {
         if shape.rank() != slice.rank() || slice.shape_in(shape)? != *tensor.shape() {
             return Err(internal!("Incompatible tensor shape and slice: shape = {shape}, slice = {slice}"));

@@ -225,7 +225,7 @@ fn rows_of_nothing_are_named() {
     }
     let error = Journal::open(&folder.0).err().expect("there is no value");
     assert_eq!(error.code, Code::DataLoss);
-    assert!(error.message.ends_with("rows of w without it"), "{error}");
+    assert!(error.message.ends_with("rows of w without its value"), "{error}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
-//! Values that change as a whole, again and again: each has four slots in a file, and is written over and over there.
+//! Slots: values that change as a whole have four slots in a file, which are overwritten again and again.
 //!
-//! A slot is a page that says what is in it, and the bytes of the value. A new value goes to a slot that holds neither the
-//! newest one, which is all there is if the process is killed now, nor the one that a power cut would leave, nor the one
-//! that is on its way to the disk. So the bytes always go to pages the operating system has already, and of many values
-//! between two visits to the disk it writes three at most. Who reads takes the newest slot that is complete. A slot that was on the
-//! disk as a whole has a mark: if it is not complete and newer than what is, there is damage.
+//! A slot is a page with a description, followed by the bytes of the value. A new value is written to a slot that
+//! holds none of these: the newest value, which is needed if the process is killed now; the synced value, which a
+//! power cut would leave; the value that is being synced. So writes reuse pages that the operating system already
+//! caches, and at most three of the values between two syncs reach the disk. Reading takes the newest complete slot.
+//! A slot that was synced as a whole is marked: if it is incomplete and newer than the others, the file is damaged.
 //!
-//! A file has slots of one size. Sizes are rounded up by an eighth at most, so that there are few files.
+//! All slots of a file have the same size. Sizes are rounded up by at most an eighth, which limits the number of
+//! files.
 
 mod place;
 
@@ -21,34 +22,34 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Values of fewer bytes are not worth a slot.
+/// Smaller values have no slots; they are written to the log.
 const SMALLEST: usize = 64 << 10;
 
-/// The slots of all values that have some.
+/// The slots of all values.
 pub(super) struct Slots {
     folder: PathBuf,
     files: Mutex<BTreeMap<u64, Arc<SlotFile>>>,
     places: RwLock<BTreeMap<Entry, Arc<Mutex<Place>>>>,
-    /// Places of values that are gone or elsewhere.
+    /// Places of values that were deleted or moved to the log.
     retired: Mutex<Vec<Arc<Mutex<Place>>>>,
-    /// Those of which one slot is left.
+    /// Retired places that have one slot left.
     leaving: Mutex<Vec<Arc<Mutex<Place>>>>,
 }
 
-/// A place that was retired before a sync is empty after so many, and stays so after a power cut. First all slots go but
-/// the newest, then that one: whatever part of this is on the disk, there is a complete value that is old, or nothing.
+/// The number of syncs after which a retired place is empty, also after a power cut. First all slots but the newest
+/// are wiped, then the newest: at any time the disk has a complete value, which may be old, or none.
 pub(super) const SYNCS: usize = 3;
 
-/// Places that nobody needs any more, once the log and the slots so far are on the disk.
+/// Places that are free when the log and the slots so far are synced.
 pub(super) struct Retired(Vec<Arc<Mutex<Place>>>);
 
-/// Whether the value of a record is kept in slots.
+/// True if the value of a record belongs in slots.
 pub(super) fn fits(record: &Record) -> bool {
     record.body().len() >= SMALLEST && place::fits(record)
 }
 
 impl Slots {
-    /// Opens the files of a folder, and puts what they hold to what was found.
+    /// Opens the files of a folder and adds their values to `found`.
     pub fn open(folder: &Path, found: &mut Found) -> Result<Slots> {
         let slots = Slots {
             folder: folder.to_path_buf(),
@@ -62,7 +63,9 @@ impl Slots {
             let Some(size) = name.to_str().and_then(|name| name.strip_suffix(".slots")) else { continue };
             let path = folder.join(&name);
             let size = size.parse().ok().filter(place::is_size);
-            let size = size.ok_or_else(|| data_loss(format!("Journal {}: no size of a slot", path.display())))?;
+            let size = size.ok_or_else(|| {
+                data_loss(format!("Journal {}: the file name is not a valid size of slots", path.display()))
+            })?;
             let file = Arc::new(SlotFile::open(path, size)?);
             for place in SlotFile::places(&file) {
                 slots.find(place, found)?;
@@ -83,7 +86,8 @@ impl Slots {
         Ok(())
     }
 
-    /// After the log was read too: values that are gone, or are in the log, need no slots.
+    /// Retires the slots of values that, according to the log, were deleted or are in the log. Called after the log was
+    /// read.
     pub fn settle(&self, found: &Found) {
         self.places.write().retain(|entry, place| {
             let mut inner = place.lock();
@@ -96,7 +100,7 @@ impl Slots {
         });
     }
 
-    /// Writes a value down.
+    /// Writes a value to its slots.
     pub fn write(&self, entry: &Entry, record: &Record) -> Result<()> {
         let size = place::slot_size(record.body().len());
         let known = self.places.read().get(entry).cloned();
@@ -113,24 +117,24 @@ impl Slots {
         Ok(())
     }
 
-    /// Which change made the value in the slots, if it has some.
+    /// The number of the change that set the value in the slots, if there is one.
     pub fn sequence(&self, entry: &Entry) -> Option<u64> {
         self.places.read().get(entry)?.lock().sequence()
     }
 
-    /// Whether the slots have all of a value.
+    /// True if the slots hold the whole value.
     pub fn has(&self, entry: &Entry) -> bool {
         self.places.read().get(entry).is_some_and(|place| !place.lock().followed)
     }
 
-    /// The log has rows of a value that are newer than its slots.
+    /// Records that the log has rows that are newer than the slots.
     pub fn follow(&self, entry: &Entry) {
         if let Some(place) = self.places.read().get(entry) {
             place.lock().followed = true;
         }
     }
 
-    /// The log says that a value is gone, or has it.
+    /// Retires the slots of a value that the log deletes or contains.
     pub fn lose(&self, entry: &Entry) {
         if self.places.read().contains_key(entry) {
             let place = self.places.write().remove(entry);
@@ -138,21 +142,21 @@ impl Slots {
         }
     }
 
-    /// The log says that the values of a container are gone.
+    /// Retires the slots of all values of a container, which the log deletes.
     pub fn forget(&self, container: &str) {
         let mut places = self.places.write();
         let gone = places.extract_if(.., |entry, _| entry.container == container);
         self.retired.lock().extend(gone.map(|(_, place)| place));
     }
 
-    /// Places of values that are gone, as the log so far says.
+    /// Retires places of values that the log has deleted so far.
     pub fn retired(&self) -> Retired {
         Retired(std::mem::take(&mut *self.retired.lock()))
     }
 
-    /// Lets the newest values survive a power cut. What the log said of retired places does so already.
+    /// Makes the newest values survive a power cut. The log entries about retired places were synced before.
     pub fn sync(&self, retired: Retired) -> Result<()> {
-        let mut leaving = self.leaving.lock(); // nobody else does this meanwhile
+        let mut leaving = self.leaving.lock(); // syncs exclude each other
         let places: Vec<_> = self.places.read().values().filter(|place| place.lock().begin()).cloned().collect();
         let concerned = places.iter().chain(&retired.0).chain(&*leaving);
         let sizes: BTreeSet<u64> = concerned.map(|place| place.lock().size()).collect();
@@ -173,7 +177,7 @@ impl Slots {
             return Ok(file.clone());
         }
         let file = Arc::new(SlotFile::open(self.folder.join(format!("{size}.slots")), size)?);
-        // Its name survives a power cut.
+        // The name of the file survives a power cut.
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(|error| failed(&self.folder, &error))?;
         files.insert(size, file.clone());
         Ok(file)

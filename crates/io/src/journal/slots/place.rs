@@ -1,4 +1,4 @@
-//! Where one value is: four slots of a file, and who may be written over.
+//! The four slots of one value in a file, and the choice of the slot to overwrite.
 
 use crate::crc;
 use crate::fs::data_loss;
@@ -12,29 +12,29 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Slots of a value: the newest, the one on the disk, the one on its way there, and one to write to.
+/// The number of slots of a value: the newest, the synced one, the one being synced, and one to write to.
 const SLOTS: u64 = 4;
-/// What a slot begins with.
+/// The size of the page before a value, and the magic number at its start.
 const PAGE: usize = 4096;
 const MAGIC: [u8; 8] = *b"flowgri\x01";
-/// Magic, checksum of what follows, lengths of fields and value, checksum of the value.
+/// The size of magic number, checksum of the description, lengths of description and value, checksum of the value.
 const FIXED: usize = 8 + 4 + 4 + 8 + 4;
-/// The end of the page has the number of the change again if the slot is on the disk.
+/// The position of the mark at the end of the page: the number of the change, if the slot is synced.
 const MARK: usize = PAGE - 8;
 
-/// No slot is that long.
+/// The largest size of a slot.
 const LARGEST: u64 = 1 << 60;
-/// Whether a page has room for what a record says of its value.
+/// True if a page has space for the description of a record.
 pub fn fits(record: &Record) -> bool {
     record.fields().len() <= MARK - FIXED
 }
 
-/// Whether slots may have this size.
+/// True if this is a valid size of slots.
 pub fn is_size(size: &u64) -> bool {
     (PAGE as u64 + 1..LARGEST).contains(size) && size.is_multiple_of(PAGE as u64)
 }
 
-/// How long a slot is for a value of this many bytes.
+/// The size of the slots for a value of this many bytes.
 pub fn slot_size(body: usize) -> u64 {
     let bytes = (PAGE + body) as u64;
     let step = (bytes.next_power_of_two() / 16).max(PAGE as u64);
@@ -49,26 +49,26 @@ pub struct SlotFile {
     room: Mutex<Room>,
 }
 
-/// Places of a file that nobody has.
+/// Places of a file that are free.
 struct Room {
     end: u64,
     free: Vec<u64>,
-    /// They are empty, but a power cut could bring back what they had.
+    /// Places that are empty, but whose old content a power cut could restore.
     wiped: Vec<u64>,
 }
 
-/// Where a value is.
+/// The place of a value.
 pub struct Place {
     file: Arc<SlotFile>,
     number: u64,
     newest: Option<Written>,
     safe: Option<Written>,
     syncing: Option<Written>,
-    /// The log has rows that are newer.
+    /// True if the log has newer rows.
     pub followed: bool,
 }
 
-/// Which slot has which change.
+/// The change in each slot.
 #[derive(Clone, Copy, PartialEq)]
 struct Written {
     slot: u64,
@@ -76,7 +76,7 @@ struct Written {
 }
 
 impl SlotFile {
-    /// Opens a file, or makes it.
+    /// Opens a file, or creates it.
     pub fn open(path: PathBuf, size: u64) -> Result<SlotFile> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let with_len = file.and_then(|file| file.metadata().map(|data| (file, data.len())));
@@ -86,7 +86,7 @@ impl SlotFile {
         Ok(SlotFile { path, size, file, room })
     }
 
-    /// A place that nobody has.
+    /// A free place.
     pub fn place(file: Arc<SlotFile>) -> Place {
         let number = {
             let mut room = file.room.lock();
@@ -98,17 +98,17 @@ impl SlotFile {
         Place::new(file, number)
     }
 
-    /// All places that the file has, whose ever they are.
+    /// All places of the file, free or not.
     pub fn places(file: &Arc<SlotFile>) -> impl Iterator<Item = Place> {
         (0..file.room.lock().end).map(|number| Place::new(file.clone(), number))
     }
 
-    /// How long its slots are.
+    /// The size of its slots.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Lets places that were wiped survive a power cut as such, and if asked to all that was written.
+    /// Makes wiped places survive a power cut; with `all`, everything that was written.
     pub fn sync(&self, all: bool) -> Result<()> {
         let mut wiped = std::mem::take(&mut self.room.lock().wiped);
         if !all && wiped.is_empty() {
@@ -118,7 +118,7 @@ impl SlotFile {
         synced.map_err(|error| failed(&self.path, &error))
     }
 
-    /// Takes places back that are empty, and gives room at the end of the file back to the disk.
+    /// Frees places that are empty, and truncates the file after the last used place.
     fn free(&self, places: &mut Vec<u64>) -> io::Result<()> {
         let mut room = self.room.lock();
         room.free.append(places);
@@ -131,12 +131,12 @@ impl SlotFile {
         if self.file.metadata()?.len() > len { self.file.set_len(len) } else { Ok(()) }
     }
 
-    /// The bytes at an offset; none if the file ends before their end.
+    /// The bytes at an offset, or none if the file ends before.
     fn read(&self, offset: u64, len: usize) -> io::Result<Option<Vec<u8>>> {
         if self.file.metadata()?.len() < offset.saturating_add(len as u64) {
             return Ok(None);
         }
-        let mut bytes = vec![0; len]; // no more than the file has
+        let mut bytes = vec![0; len]; // not more than the file has
         self.file.read_exact_at(&mut bytes, offset)?;
         Ok(Some(bytes))
     }
@@ -147,12 +147,12 @@ impl Place {
         Place { file, number, newest: None, safe: None, syncing: None, followed: false }
     }
 
-    /// How long its slots are.
+    /// The size of its slots.
     pub fn size(&self) -> u64 {
         self.file.size
     }
 
-    /// Which change it has.
+    /// The number of the change that it holds.
     pub fn sequence(&self) -> Option<u64> {
         self.newest.map(|newest| newest.sequence)
     }
@@ -165,10 +165,10 @@ impl Place {
         self.file.file.write_all_at(bytes, offset).map_err(|error| failed(&self.file.path, &error))
     }
 
-    /// Writes a value down. If that cannot be done, the newest one is what it was.
+    /// Writes a value. If this fails, the newest value stays what it was.
     pub fn write(&mut self, record: &Record) -> Result<()> {
         let taken = [self.newest, self.safe, self.syncing].map(|written| written.map(|written| written.slot));
-        let slot = (0..SLOTS).find(|slot| !taken.contains(&Some(*slot))).unwrap_or(0); // three are less than four
+        let slot = (0..SLOTS).find(|slot| !taken.contains(&Some(*slot))).unwrap_or(0); // at most three of the four are taken
         let offset = self.offset(slot);
         self.put(record.body(), offset + PAGE as u64)?;
         self.put(&page(record), offset)?;
@@ -177,13 +177,13 @@ impl Place {
         Ok(())
     }
 
-    /// Whether there is something to bring to the disk.
+    /// True if there is a value to sync.
     pub fn begin(&mut self) -> bool {
         self.syncing = self.newest.filter(|&newest| self.safe != Some(newest));
         self.syncing.is_some()
     }
 
-    /// What was to be brought to the disk is there.
+    /// Records that the value that was being synced is on the disk.
     pub fn end(&mut self) -> Result<()> {
         let Some(synced) = self.syncing.take() else { return Ok(()) };
         self.put(&synced.sequence.to_le_bytes(), self.offset(synced.slot) + MARK as u64)?;
@@ -191,7 +191,7 @@ impl Place {
         Ok(())
     }
 
-    /// Takes all away but the newest value, which nobody misses from now on.
+    /// Wipes all slots but the newest, which is no longer needed from now on.
     pub fn wipe(&self) -> Result<()> {
         let newest = self.newest.map(|newest| newest.slot);
         newest.map_or(Ok(()), |slot| self.put(&[0; 8], self.offset(slot) + MARK as u64))?;
@@ -199,7 +199,7 @@ impl Place {
         older.map(|slot| self.offset(slot)).try_for_each(|offset| self.put(&[0; PAGE], offset))
     }
 
-    /// Gives the place back, with nothing in it.
+    /// Wipes the last slot and frees the place.
     pub fn leave(&self) -> Result<()> {
         if let Some(newest) = self.newest {
             self.put(&[0; PAGE], self.offset(newest.slot))?;
@@ -208,7 +208,7 @@ impl Place {
         Ok(())
     }
 
-    /// Puts the newest complete value to what was found, and says whose it is if nothing newer was known.
+    /// Adds the newest complete value to `found`. Returns its entry if no newer one was known.
     pub fn read(&mut self, found: &mut Found) -> Result<Option<Entry>> {
         let file = self.file.clone();
         let (newest, marked) = self.newest(found).map_err(|error| failed(&file.path, &error))?;
@@ -217,13 +217,13 @@ impl Place {
                 self.newest = Some(Written { slot, sequence: head.sequence });
                 record::apply(&head.fields, &body, found).map_err(|error| damaged(&file.path, &error))
             }
-            // It was the first value, and is not complete.
+            // The first value of this place was never complete.
             None if marked == 0 => Ok(None),
             _ => Err(damaged(&file.path, &data_loss(format!("value {} is damaged", self.number)))),
         }
     }
 
-    /// The newest complete value, and the newest one that was on the disk.
+    /// The newest complete slot, and the newest synced one.
     fn newest(&mut self, found: &mut Found) -> io::Result<(Option<(u64, Head, Vec<u8>)>, u64)> {
         let mut marked = 0;
         let mut heads = Vec::new();
@@ -250,7 +250,7 @@ impl Place {
     }
 }
 
-/// What a slot says of itself.
+/// The description of a slot.
 struct Head {
     fields: Vec<u8>,
     sequence: u64,
@@ -259,7 +259,7 @@ struct Head {
 }
 
 impl Head {
-    /// None if the page is not one of a slot.
+    /// None if the page is not the first of a slot.
     fn read(page: &[u8]) -> Option<Head> {
         let (len, bytes) = (number(&page[12..16]) as usize, number(&page[16..24]));
         let fields = page.get(FIXED..MARK)?.get(..len)?;
