@@ -275,7 +275,8 @@ impl FlatGraph {
 pub(crate) fn unknown_op(op: &str) -> status::Error {
     not_found!(
         "Op type not registered '{op}' in binary running on this task. Make sure the Op and Kernel are registered in \
-         the binary running in this process"
+         the binary running in this process. Flowgrid does not implement this op: check its spelling, build the graph \
+         from other ops, or open the session on a TensorFlow server and place the op on a TensorFlow task"
     )
 }
 
