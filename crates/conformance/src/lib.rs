@@ -8,6 +8,8 @@ mod attrs;
 mod builders;
 mod case;
 mod compare;
+#[cfg(doctest)]
+mod docs;
 mod expected;
 mod generate;
 mod graph_case;

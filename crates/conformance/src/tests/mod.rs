@@ -3,6 +3,7 @@
 mod builders;
 mod cases;
 mod client;
+mod docs;
 mod format;
 mod graphs;
 mod op_list;
