@@ -98,7 +98,7 @@ def main():
                 file.writelines(f"{value!r}\n" for value in map(float, losses))
         batch, wanted = digits.examples(np.arange(TRAINING, TRAINING + HELD_OUT))
         final, share = session.run((loss, accuracy), {images: batch, labels: wanted})
-        print(f"{args.steps} steps; on {HELD_OUT} digits it never saw: loss {final:.4f}, accuracy {share * 100:.1f} %")
+        print(f"{args.steps} steps; on {HELD_OUT} test digits: loss {final:.4f}, accuracy {share * 100:.1f} %")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-//! Which cluster, and which task of it: from flags, from a ServerDef, or from TF_CONFIG.
+//! The cluster and the task of this server: from flags, from a ServerDef, or from TF_CONFIG.
 
+use crate::numbers::whole;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use io::text::text_to_binary;
@@ -9,41 +10,41 @@ use std::path::{Path, PathBuf};
 /// The cluster and this task's place in it.
 #[derive(Args, Clone, Debug)]
 pub struct ClusterArgs {
-    /// All tasks: jobs separated by `;`, addresses by `,`, as in
+    /// All tasks of the cluster. Jobs are separated by `;`, addresses by `,`:
     /// `ps=10.0.0.1:2222;worker=10.0.0.2:2222,10.0.0.3:2222`.
     #[arg(long, value_name = "SPEC", conflicts_with = "cluster_json")]
     cluster: Option<String>,
 
-    /// The same as JSON: `{"ps": ["10.0.0.1:2222"], "worker": {"0": "10.0.0.2:2222"}}`.
+    /// All tasks of the cluster as JSON: `{"ps": ["10.0.0.1:2222"], "worker": {"0": "10.0.0.2:2222"}}`.
     #[arg(long, value_name = "JSON")]
     cluster_json: Option<String>,
 
-    /// Addresses of the ps job, as TensorFlow's scripts spell it.
+    /// Addresses of the job `ps`, separated by `,`; the flag of TensorFlow's scripts.
     #[arg(long = "ps_hosts", alias = "ps-hosts", value_name = "HOSTS")]
     ps_hosts: Option<String>,
 
-    /// Addresses of the worker job, as TensorFlow's scripts spell it.
+    /// Addresses of the job `worker`, separated by `,`; the flag of TensorFlow's scripts.
     #[arg(long = "worker_hosts", alias = "worker-hosts", value_name = "HOSTS")]
     worker_hosts: Option<String>,
 
-    /// A file with TensorFlow's description of a server, a ServerDef message (as text, if its name ends in .pbtxt): the
-    /// cluster, this task's place in it, and what sessions get here. `--job` and `--task` count instead of its own.
+    /// A file with a ServerDef message, as text if its name ends in .pbtxt: the cluster, the job and task of this
+    /// server, and the default configuration of sessions. `--job` and `--task` override those of the file.
     #[arg(long, alias = "server_def", value_name = "FILE",
           conflicts_with_all = ["cluster", "cluster_json", "ps_hosts", "worker_hosts"])]
     server_def: Option<PathBuf>,
 
-    /// The job this task belongs to; may be left out if there is only one.
+    /// The job of this task. Optional if the cluster has only one job.
     #[arg(long, alias = "job_name", alias = "job-name", value_name = "NAME")]
     job: Option<String>,
 
-    /// This task's number in its job; may be left out if the job has only one task.
-    #[arg(long, alias = "task_index", alias = "task-index", value_name = "N")]
+    /// The index of this task in its job, from 0. Optional if the job has only one task.
+    #[arg(long, alias = "task_index", alias = "task-index", value_name = "N", value_parser = whole::<u32>)]
     task: Option<u32>,
 }
 
 impl ClusterArgs {
-    /// What a server of this task begins with, or an error that says what is missing. TF_CONFIG counts if no flag names a
-    /// cluster.
+    /// The options of a server for this task, or an error that says what is missing. TF_CONFIG is read only if no flag
+    /// names a cluster.
     pub fn options(&self, tf_config: Option<&str>) -> Result<ServerOptions> {
         if let Some(file) = &self.server_def {
             let message = read_server_def(file)?;
@@ -55,7 +56,7 @@ impl ClusterArgs {
 
     fn resolve(&self, tf_config: Option<&str>) -> Result<(ClusterSpec, Task)> {
         let config = match self.names_a_cluster() {
-            true => TfConfig::default(), // a place in another cluster
+            true => TfConfig::default(), // TF_CONFIG describes a task of another cluster
             false => TfConfig::parse(tf_config.unwrap_or_default())?,
         };
         let cluster = self.cluster(&config)?;
@@ -92,13 +93,13 @@ impl ClusterArgs {
     }
 }
 
-/// The message in a file, which may be text.
+/// The message in a file, binary or as text.
 fn read_server_def(file: &Path) -> Result<Vec<u8>> {
     let content = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     if file.extension().is_none_or(|extension| extension != "pbtxt") {
         return Ok(content);
     }
-    let text = String::from_utf8(content).with_context(|| format!("{} is no text", file.display()))?;
+    let text = String::from_utf8(content).with_context(|| format!("{} is not UTF-8 text", file.display()))?;
     Ok(text_to_binary("tensorflow.ServerDef", &text)?.to_vec())
 }
 

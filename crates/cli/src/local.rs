@@ -1,5 +1,7 @@
 //! `flowgrid local`: a whole cluster on this machine, for development.
 
+use crate::numbers::whole;
+use crate::output::print_line;
 use crate::processes::Processes;
 use crate::task_args::TaskArgs;
 use crate::{stop, table};
@@ -12,47 +14,47 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     flowgrid local --ps 2 --workers 3\n  \
     flowgrid local --sync-policy shrink --journal journal --metrics logs\n\n\
-    It prints the address of every task, the --cluster flag and the TF_CONFIG lines, and serves until Ctrl-C.\n\
+    Prints the address of every task, the --cluster flag and the TF_CONFIG lines, and serves until Ctrl-C.\n\
     Then, in Python:  tf.compat.v1.Session(\"grpc://…\") with the address of a worker.")]
 pub struct Args {
-    /// How many parameter servers.
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    /// Number of parameter servers.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = whole::<usize>)]
     ps: usize,
 
-    /// How many workers.
-    #[arg(long, default_value_t = 2, value_name = "N")]
+    /// Number of workers.
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = whole::<usize>)]
     workers: usize,
 
     #[command(flatten)]
     task: TaskArgs,
 }
 
-/// How often it looks whether all tasks are alive.
-const LOOK: Duration = Duration::from_millis(200);
+/// The time between two checks whether all tasks are alive.
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Serves until SIGTERM, SIGINT, or the end of a task.
 pub fn run(args: Args) -> Result<()> {
-    anyhow::ensure!(args.ps + args.workers > 0, "a cluster without tasks: use --ps and --workers");
+    anyhow::ensure!(args.ps + args.workers > 0, "the cluster has no tasks: give --ps or --workers a number above 0");
     let mut processes =
         Processes::start(&[("ps", args.ps), ("worker", args.workers)], |task| args.task.for_task(task))?;
     let stopped = stop::on_signal()?;
-    print(&processes);
+    print(&processes)?;
     loop {
-        if stopped.recv_timeout(LOOK).is_ok() {
+        if stopped.recv_timeout(CHECK_INTERVAL).is_ok() {
             return Ok(());
         }
         if let Some((task, status)) = processes.ended() {
-            bail!("{task} ended by itself ({status}); the other tasks are stopped");
+            bail!("{task} ended unexpectedly ({status}); the other tasks are stopped");
         }
     }
 }
 
-fn print(processes: &Processes) {
+fn print(processes: &Processes) -> Result<()> {
     let row = |(task, process): (&Task, u32)| vec![task.to_string(), processes.target(task), process.to_string()];
-    table::print(&["task", "target", "process"], &processes.tasks().map(row).collect::<Vec<_>>());
-    println!("\n--cluster '{}'\n", processes.cluster);
+    table::print(&["task", "target", "process"], &processes.tasks().map(row).collect::<Vec<_>>())?;
+    print_line!("\n--cluster '{}'\n", processes.cluster)?;
     for (task, _) in processes.tasks() {
-        println!("TF_CONFIG='{}'", tf_config(&processes.cluster, task));
+        print_line!("TF_CONFIG='{}'", tf_config(&processes.cluster, task))?;
     }
-    println!("\nready; Ctrl-C stops all tasks");
+    print_line!("\nready; Ctrl-C stops all tasks")
 }

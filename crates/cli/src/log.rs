@@ -1,4 +1,4 @@
-//! What the program tells of itself, on standard error; and where nodes went, on standard output too, as TensorFlow does.
+//! The log, on standard error. Placements of nodes are also printed on standard output, as TensorFlow does.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -8,30 +8,33 @@ use tracing_subscriber::filter::{EnvFilter, filter_fn};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
-/// What sessions with `log_device_placement` ask for: it is told whatever the environment says.
+/// The target of the events of sessions with `log_device_placement`. They are shown whatever level RUST_LOG sets.
 const PLACEMENT: &str = "placement";
-/// As many lines wait for whoever reads standard output. More are only in the log: who does not read stops no step.
-const WAITING: usize = 1 << 16;
+/// The most lines that wait for a slow reader of standard output. Further lines are only in the log, so that a reader
+/// that does not read cannot stop a step.
+const MAX_WAITING: usize = 1 << 16;
 
-/// From now on what happens is told.
+/// Installs the log for the whole process.
 pub fn begin() -> anyhow::Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
     let filter = filter.add_directive(format!("{PLACEMENT}=info").parse()?);
     let colours = std::io::stderr().is_terminal();
-    let log = fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_filter(filter);
+    // Without reports of failed writes: they would go to a standard error that cannot be written.
+    let log =
+        fmt::layer().with_writer(std::io::stderr).with_ansi(colours).log_internal_errors(false).with_filter(filter);
     let lines = Lines::begin()?;
     let plain = fmt::layer().with_writer(move || lines.clone()).with_ansi(false);
     let plain = plain.without_time().with_level(false).with_target(false);
-    let plain = plain.with_filter(filter_fn(|told| told.target() == PLACEMENT));
+    let plain = plain.with_filter(filter_fn(|event| event.target() == PLACEMENT));
     tracing_subscriber::registry().with(log).with(plain).init();
     Ok(())
 }
 
-/// Standard output, written by a thread that may wait for its reader.
+/// Standard output, written by a thread of its own, which may block when the reader is slow.
 #[derive(Clone)]
 struct Lines {
     send: Sender<Vec<u8>>,
-    /// Lines that wait. Counted here: a channel with this bound would take 2 MB before the first line.
+    /// Lines that wait to be written. They are counted here because a bounded channel would allocate 2 MB in advance.
     waiting: Arc<AtomicUsize>,
 }
 
@@ -39,13 +42,13 @@ impl Lines {
     fn begin() -> std::io::Result<Lines> {
         let (send, lines) = channel::<Vec<u8>>();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let written = waiting.clone();
+        let still_waiting = waiting.clone();
         std::thread::Builder::new().name("flowgrid-stdout".into()).spawn(move || {
-            let told = lines.into_iter().try_for_each(|line| {
-                written.fetch_sub(1, Ordering::Relaxed);
+            let written = lines.into_iter().try_for_each(|line| {
+                still_waiting.fetch_sub(1, Ordering::Relaxed);
                 std::io::stdout().lock().write_all(&line)
             });
-            drop(told); // nobody reads any more
+            drop(written); // an error means that the reader has ended
         })?;
         Ok(Lines { send, waiting })
     }
@@ -53,7 +56,7 @@ impl Lines {
 
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        match self.waiting.fetch_add(1, Ordering::Relaxed) < WAITING && self.send.send(line.to_vec()).is_ok() {
+        match self.waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING && self.send.send(line.to_vec()).is_ok() {
             true => {}
             false => drop(self.waiting.fetch_sub(1, Ordering::Relaxed)),
         }

@@ -1,21 +1,27 @@
-//! I am the program.
+//! The program `flowgrid`: it serves tasks of a cluster, runs graphs, and shows what files contain.
 #![forbid(unsafe_code)]
 
 mod cluster_args;
 mod demo;
 mod files;
+mod graph_file;
 mod inspect;
 mod local;
 mod log;
 mod npy;
+mod numbers;
+mod output;
 mod processes;
 mod run;
 mod server;
 mod stop;
 mod table;
 mod task_args;
+mod waiting;
 
 use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
 use tensor::Recycling;
 
 #[global_allocator]
@@ -35,17 +41,30 @@ enum Command {
     Server(server::Args),
     /// Start a whole cluster on this machine and serve until Ctrl-C.
     Local(local::Args),
-    /// Train a network that reads digits, with a progress bar.
+    /// Train a network that recognises digits, on a cluster that it starts.
     Demo(demo::Args),
     /// Run a graph once: feed some tensors, fetch others.
     Run(run::Args),
-    /// Show what is in a graph, a saved model, a checkpoint or an event file.
+    /// Show what a graph, a saved model, a checkpoint or an event file contains.
     Inspect(inspect::Args),
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<output::ClosedPipe>() => ExitCode::from(output::CLOSED_PIPE),
+        Err(error) => {
+            // Without the backtrace that anyhow adds to `{:?}`: a user cannot use it. A closed standard error is ignored,
+            // as the exit code says that the command failed.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
     log::begin()?;
-    match Cli::parse().command {
+    match command {
         Command::Server(args) => server::run(args),
         Command::Local(args) => local::run(args),
         Command::Demo(args) => demo::run(args),
@@ -53,3 +72,6 @@ fn main() -> anyhow::Result<()> {
         Command::Inspect(args) => inspect::run(args),
     }
 }
+
+#[cfg(test)]
+mod documented;

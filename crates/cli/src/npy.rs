@@ -1,10 +1,10 @@
-//! Tensors from JSON and from files of NumPy, and as text.
+//! Tensors from JSON, from `.npy` files of NumPy, and as text.
 
 use anyhow::{Context, Result, bail};
 use flowgrid::prelude::*;
 use serde_json::Value;
 
-/// A tensor of this type from numbers, texts, or lists of lists of them.
+/// A tensor of the given type from a number, a truth value, a text, or nested lists of them.
 pub fn from_json(value: &Value, dtype: DType) -> Result<Tensor> {
     let mut dims = Vec::new();
     let mut inner = value;
@@ -34,7 +34,9 @@ fn collect<'a>(value: &'a Value, dims: &[usize], leaves: &mut Vec<&'a Value>) ->
         (Value::Array(items), [length, rest @ ..]) if items.len() == *length => {
             items.iter().try_for_each(|item| collect(item, rest, leaves))
         }
-        (Value::Array(_), _) | (_, [_, ..]) => bail!("lists of different lengths are no tensor"),
+        (Value::Array(_), _) | (_, [_, ..]) => {
+            bail!("the lists differ in length or depth, so they do not form a tensor")
+        }
         (leaf, []) => {
             leaves.push(leaf);
             Ok(())
@@ -68,33 +70,33 @@ fn numbers(leaves: &[&Value], dims: Vec<usize>, dtype: DType) -> Result<Tensor> 
         DType::U16 => integers!(u16),
         DType::U32 => integers!(u32),
         DType::U64 => integers!(u64),
-        _ => bail!("values of type {dtype} cannot be written here; use @file.npy"),
+        _ => bail!("values of type {dtype} cannot be written as JSON; use @file.npy"),
     })
 }
 
-/// An array that NumPy saved, little-endian and in C order.
+/// The array in a `.npy` file, which must be little-endian and in C order.
 pub fn read(path: &str) -> Result<Tensor> {
     let bytes = crate::files::read(path)?;
-    parse(&bytes).with_context(|| format!("{path} is no array of NumPy"))
+    parse(&bytes).with_context(|| format!("cannot read {path} as a NumPy array"))
 }
 
 fn parse(bytes: &[u8]) -> Result<Tensor> {
-    let rest = bytes.strip_prefix(b"\x93NUMPY").context("it does not begin with \\x93NUMPY")?;
-    let (version, rest) = rest.split_first_chunk::<2>().context("it ends early")?;
+    let rest = bytes.strip_prefix(b"\x93NUMPY").context("the file does not begin with \\x93NUMPY")?;
+    let (version, rest) = rest.split_first_chunk::<2>().context("the file ends early")?;
     let (length, rest) = match version[0] {
         1 => rest.split_first_chunk::<2>().map(|(n, rest)| (u16::from_le_bytes(*n) as usize, rest)),
         _ => rest.split_first_chunk::<4>().map(|(n, rest)| (u32::from_le_bytes(*n) as usize, rest)),
     }
-    .context("it ends early")?;
-    let (header, data) = rest.split_at_checked(length).context("it ends early")?;
-    let header = std::str::from_utf8(header).context("its header is no text")?;
-    let kind = quoted(header, "'descr':").context("its header has no type")?;
+    .context("the file ends early")?;
+    let (header, data) = rest.split_at_checked(length).context("the file ends early")?;
+    let header = std::str::from_utf8(header).context("the header is not UTF-8 text")?;
+    let kind = quoted(header, "'descr':").context("the header has no type")?;
     if header.contains("'fortran_order': True") {
-        bail!("it is in Fortran order");
+        bail!("arrays in Fortran order are not supported");
     }
-    let dims = between(header, "'shape': (", ")").context("its header has no shape")?;
+    let dims = between(header, "'shape': (", ")").context("the header has no shape")?;
     let dims = dims.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(str::parse::<usize>);
-    let shape: Shape = dims.collect::<Result<Vec<_>, _>>().context("its shape is no list of numbers")?.into();
+    let shape: Shape = dims.collect::<Result<Vec<_>, _>>().context("the shape is not a list of numbers")?.into();
     let dtype = match kind.trim_start_matches(['<', '|', '=']) {
         "f2" => DType::F16,
         "f4" => DType::F32,
@@ -110,10 +112,12 @@ fn parse(bytes: &[u8]) -> Result<Tensor> {
         "b1" => DType::BOOL,
         "c8" => DType::C64,
         "c16" => DType::C128,
-        other => bail!("elements of type {other} are not known"),
+        other => bail!("elements of type {other} are not supported"),
     };
-    let wanted = shape.checked_elements()?.checked_mul(dtype.size()).context("its shape is too large")?;
-    let data = data.get(..wanted).with_context(|| format!("it has {} bytes instead of {wanted}", data.len()))?;
+    let wanted = shape.checked_elements()?.checked_mul(dtype.size()).context("the shape is too large")?;
+    let data = data
+        .get(..wanted)
+        .with_context(|| format!("the file has {} bytes of data, but its shape needs {wanted}", data.len()))?;
     let mut tensor = Tensor::zeros_of(dtype, shape)?;
     tensor.bytes_mut()?.copy_from_slice(data);
     Ok(tensor)
@@ -129,7 +133,7 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     Some(&text[from..to])
 }
 
-/// A tensor as nested lists; long ones are cut.
+/// The elements as nested lists, or the first 1000 of them in a line.
 pub fn text(tensor: &Tensor) -> String {
     const LIMIT: usize = 1000;
     let count = tensor.elements();

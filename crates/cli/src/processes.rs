@@ -8,33 +8,34 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long tasks may take to end their steps before they are killed.
-const FAREWELL: Duration = Duration::from_secs(10);
-/// How often tasks are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// The time that tasks have to end their steps before they are killed.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// The time between two checks whether a task has ended.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Running tasks. Dropping them stops all; so does the end of this process, however it ends.
+/// Running tasks. They stop when this is dropped, and when this process ends in any way.
 pub struct Processes {
-    /// Where they listen.
+    /// The addresses at which they listen.
     pub cluster: ClusterSpec,
     tasks: Vec<(Task, Child)>,
 }
 
 impl Processes {
     /// Starts tasks on free ports of the loopback interface and waits until all are ready.
-    /// `flags` gives what each of them is told besides.
+    /// `flags` gives further flags of each task.
     pub fn start(jobs: &[(&str, usize)], flags: impl Fn(&Task) -> Vec<String>) -> Result<Processes> {
         let cluster = on_free_ports(jobs)?;
-        let program = std::env::current_exe().context("where is this program?")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let mut processes = Processes { cluster, tasks: Vec::new() };
         for task in processes.cluster.tasks() {
             let mut command = Command::new(&program);
             command.args(["server", "--stop-with-stdin", "--cluster", &processes.cluster.to_string()]);
             command.args(["--job", &task.job, "--task", &task.index.to_string()]).args(flags(&task));
             command.env_remove("TF_CONFIG").stdin(Stdio::piped()).stdout(Stdio::piped());
-            // A terminal sends Ctrl-C to the whole group: tasks would end before those who use them.
+            // A terminal sends Ctrl-C to the whole process group. In a group of their own, the tasks outlive the sessions
+            // that use them.
             command.process_group(0);
-            let child = command.spawn().with_context(|| format!("starting {task}"))?;
+            let child = command.spawn().with_context(|| format!("cannot start {task}"))?;
             processes.tasks.push((task, child));
         }
         processes.wait_ready()?;
@@ -45,7 +46,9 @@ impl Processes {
         for (task, child) in &mut self.tasks {
             let mut line = String::new();
             if let Some(output) = child.stdout.take() {
-                BufReader::new(output).read_line(&mut line).with_context(|| format!("listening to {task}"))?;
+                BufReader::new(output)
+                    .read_line(&mut line)
+                    .with_context(|| format!("cannot read the output of {task}"))?;
             }
             if !line.contains("ready") {
                 bail!("{task} ended before it was ready: {}", child.wait()?);
@@ -54,17 +57,17 @@ impl Processes {
         Ok(())
     }
 
-    /// The tasks with their process numbers, in order.
+    /// The tasks with their process ids, in order.
     pub fn tasks(&self) -> impl Iterator<Item = (&Task, u32)> {
         self.tasks.iter().map(|(task, child)| (task, child.id()))
     }
 
-    /// What a session of a task is opened with.
+    /// The target of a session with this task as master.
     pub fn target(&self, task: &Task) -> String {
         format!("grpc://{}", self.cluster.address(task).unwrap_or_default())
     }
 
-    /// A task that has ended, if one has.
+    /// A task that has ended, if there is one.
     pub fn ended(&mut self) -> Option<(Task, ExitStatus)> {
         self.tasks.iter_mut().find_map(|(task, child)| Some((task.clone(), child.try_wait().ok()??)))
     }
@@ -75,22 +78,22 @@ impl Drop for Processes {
         for (_, child) in &mut self.tasks {
             drop(child.stdin.take());
         }
-        let deadline = Instant::now() + FAREWELL;
+        let deadline = Instant::now() + STOP_LIMIT;
         for (_, child) in &mut self.tasks {
             while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(CHECK_INTERVAL);
             }
-            // Errors mean that it is gone already.
+            // An error means that the process has ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// A cluster on ports that are free now.
+/// A cluster on ports that are free at the moment.
 fn on_free_ports(jobs: &[(&str, usize)]) -> Result<ClusterSpec> {
     let mut cluster = ClusterSpec::new();
-    // All are held until all are found, or one port might be found twice.
+    // All listeners are kept until the end, or the same port might be found twice.
     let mut held = Vec::new();
     for &(job, count) in jobs {
         for index in 0..count {

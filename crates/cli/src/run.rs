@@ -1,59 +1,70 @@
-//! `flowgrid run`: a graph from a file, run once.
+//! `flowgrid run`: runs a graph from a file once.
 
-use crate::{files, npy};
+use crate::numbers::seconds;
+use crate::output::print_line;
+use crate::waiting::Notice;
+use crate::{files, graph_file, npy};
 use anyhow::{Context, Result, bail};
 use flowgrid::prelude::*;
-use flowgrid::{AttrValue, Extensions, Feeds, GraphDef, ImportOptions, RunMetadata, chrome_trace};
+use flowgrid::{AttrValue, Extensions, Feeds, ImportOptions, RunMetadata, chrome_trace};
+use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Flags of `flowgrid run`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     flowgrid run graph.pb --feed x=3.5 --fetch y\n  \
     flowgrid run graph.pb --feed 'x=[[1,2],[3,4]]' --feed image=@image.npy --fetch y:0 --fetch z:1\n  \
-    flowgrid run graph.pb --op init --fetch loss --target grpc://127.0.0.1:2222\n  \
+    flowgrid run graph.pbtxt --op init --fetch loss --target grpc://127.0.0.1:2222\n  \
     flowgrid run graph.pb --fetch loss --trace trace.json   (open it in https://ui.perfetto.dev)\n\n\
-    A value is written as JSON: a number, true, a \"text\", or lists of them. Its element type is what the graph\n\
-    says. @file.npy reads an array that NumPy saved.")]
+    A value is written as JSON: a number, true, a \"text\", or lists of them. The graph determines its element\n\
+    type. @file.npy reads an array that NumPy saved.")]
 pub struct Args {
-    /// A GraphDef, binary.
+    /// A file with a GraphDef or a MetaGraphDef: binary, or as text if its name ends in .pbtxt.
     graph: String,
 
-    /// A value for a tensor: name=value or name=@file.npy.
+    /// A value for a tensor: name=value or name=@file.npy. May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     feed: Vec<String>,
 
-    /// A tensor to print: name or name:index.
+    /// A tensor to print: name or name:index. May be repeated.
     #[arg(long, value_name = "NAME")]
     fetch: Vec<String>,
 
-    /// A node to run before, in a step of its own and in the order given; nothing is printed.
+    /// A node to run before the fetches, in a step of its own. May be repeated; the steps run in the order given.
     #[arg(long, value_name = "NAME")]
     op: Vec<String>,
 
-    /// A server to run on, grpc://host:port; this process if none is given.
+    /// The server to run on, grpc://host:port. Without it, the graph runs in this process.
     #[arg(long, default_value = "", value_name = "TARGET", hide_default_value = true)]
     target: String,
 
-    /// Write the timeline of the last step to this file, for Perfetto or chrome://tracing: when every node ran, on
-    /// which task and device, and which tensors travelled.
+    /// Seconds to wait until the server of --target answers.
+    #[arg(long, default_value_t = 60.0, value_name = "SECONDS", value_parser = seconds)]
+    connect_timeout: f64,
+
+    /// Write the timeline of the last step to this file, for Perfetto or chrome://tracing: when each node ran, on which
+    /// task and device, and which tensors were sent between tasks.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
 
-/// Runs and prints.
+/// The time after which a message says that the server has not answered yet.
+const NOTICE_DELAY: Duration = Duration::from_secs(2);
+
+/// Runs the graph and prints what is fetched.
 pub fn run(args: Args) -> Result<()> {
-    let def = read_graph(&args.graph)?;
+    let def = graph_file::read(&args.graph)?;
     let graph = Graph::new();
-    graph.import(&def, &ImportOptions::default()).with_context(|| format!("reading {}", args.graph))?;
+    graph.import(&def, &ImportOptions::default()).with_context(|| format!("cannot import {}", args.graph))?;
     let mut feeds = Feeds::new();
     for feed in &args.feed {
         let (name, value) = feed.split_once('=').with_context(|| format!("--feed {feed}: expected NAME=VALUE"))?;
         let value = read_value(&graph, name, value).with_context(|| format!("--feed {feed}"))?;
         feeds = feeds.with_name(name, value);
     }
-    let config = SessionConfig { extensions: Extensions::new().with(files::systems()), ..SessionConfig::default() };
-    let session = Session::with_config(&args.target, &graph, config)?;
+    let session = connect(&args, &graph)?;
     let options = RunOptions { trace: args.trace.is_some(), ..RunOptions::default() };
     let mut trace = None;
     for node in &args.op {
@@ -66,35 +77,53 @@ pub fn run(args: Args) -> Result<()> {
     }
     match (&args.trace, trace) {
         (Some(path), Some(trace)) => {
-            std::fs::write(path, chrome_trace(&trace)).with_context(|| format!("writing {}", path.display()))
+            std::fs::write(path, chrome_trace(&trace)).with_context(|| format!("cannot write {}", path.display()))
         }
-        (Some(_), None) => bail!("--trace without a step: use --op or --fetch"),
+        (Some(_), None) => bail!("--trace needs a step: use it with --op or --fetch"),
         (None, _) => Ok(()),
     }
 }
 
-/// Prints tensors; gives what is told of the step.
+/// Opens the session. A server that does not answer soon is reported, because the wait may be long.
+fn connect(args: &Args, graph: &Graph) -> Result<Session> {
+    let config = SessionConfig {
+        extensions: Extensions::new().with(files::systems()),
+        connect_timeout: Some(Duration::from_secs_f64(args.connect_timeout)),
+        ..SessionConfig::default()
+    };
+    let session = Session::with_config(&args.target, graph, config)?;
+    if !args.target.is_empty() {
+        let message = format!(
+            "waiting for the server at {} (for {} s; --connect-timeout sets the limit)",
+            args.target, args.connect_timeout
+        );
+        // A closed standard error is ignored: the message is only for information.
+        let _notice = Notice::after(NOTICE_DELAY, move || drop(writeln!(std::io::stderr(), "{message}")))?;
+        // A session connects with its first request.
+        session.list_devices()?;
+    }
+    Ok(session)
+}
+
+/// Runs a step and prints the fetched tensors. Returns the metadata of the step.
 fn fetch(session: &Session, names: &[String], feeds: Feeds, options: RunOptions) -> Result<RunMetadata> {
     let names: Vec<String> =
         names.iter().map(|name| if name.contains(':') { name.clone() } else { format!("{name}:0") }).collect();
     let fetches: Vec<&str> = names.iter().map(String::as_str).collect();
     let (values, metadata): (Vec<Tensor>, _) = session.run_with_options(fetches, feeds, options)?;
     for (name, value) in names.iter().zip(values) {
-        println!("{name} {} {}", value.dtype(), value.shape());
-        println!("{}", npy::text(&value));
+        print_line!("{name} {} {}", value.dtype(), value.shape())?;
+        print_line!("{}", npy::text(&value))?;
     }
     Ok(metadata)
 }
 
-/// A graph from a file.
-pub fn read_graph(path: &str) -> Result<GraphDef> {
-    flowgrid::wire::read_graph(files::read(path)?).with_context(|| format!("{path} is no GraphDef"))
-}
-
-/// A value of the type that the graph says the tensor has.
+/// The value of a feed, with the element type of the tensor in the graph.
 fn read_value(graph: &Graph, name: &str, text: &str) -> Result<Tensor> {
     let (node, index) = match name.rsplit_once(':') {
-        Some((node, index)) => (node, index.parse::<usize>().context("the index is no number")?),
+        Some((node, index)) => {
+            (node, index.parse::<usize>().with_context(|| format!("the index of '{name}' is not a whole number"))?)
+        }
         None => (name, 0),
     };
     let found = Node::find(&graph.root(), node).with_context(|| format!("the graph has no node '{node}'"))?;
@@ -109,7 +138,7 @@ fn read_value(graph: &Graph, name: &str, text: &str) -> Result<Tensor> {
                 .or_else(|error| if dtype == DType::STRING { Ok(text.into()) } else { Err(error) })?;
             let tensor = npy::from_json(&json, dtype)?;
             if tensor.dtype() != dtype {
-                bail!("'{name}' holds {dtype}");
+                bail!("'{name}' has the type {dtype}, but the value has the type {}", tensor.dtype());
             }
             Ok(tensor)
         }

@@ -1,6 +1,8 @@
 //! `flowgrid server`: one task of a cluster.
 
 use crate::cluster_args::ClusterArgs;
+use crate::numbers::{seconds, whole};
+use crate::output::print_line;
 use crate::task_args::TaskArgs;
 use crate::{files, stop};
 use anyhow::Result;
@@ -17,36 +19,37 @@ use std::time::Duration;
     flowgrid server --server-def server_def.pbtxt --task 1\n  \
     TF_CONFIG='{\"cluster\":{\"worker\":[\"127.0.0.1:2222\"]},\"task\":{\"type\":\"worker\",\"index\":0}}' flowgrid server\n\n\
     Then, in Python:  tf.compat.v1.Session(\"grpc://127.0.0.1:2222\")\n\
-    It listens on the host it is given for itself, not on all interfaces: --bind 0.0.0.0 does.")]
+    It listens on the host of its own address in the cluster; --bind 0.0.0.0 makes it listen on all interfaces.")]
 pub struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
 
-    /// Listen on the interface of this host, 0.0.0.0 or :: for all, at the port of the task's own address: in a container
-    /// or behind NAT that address is not one of this machine.
+    /// Listen on the interface with this address, or on all with 0.0.0.0 or ::. The port stays that of the task's own
+    /// address. Needed in a container or behind NAT, where that address is not one of this machine.
     #[arg(long, value_name = "HOST")]
     bind: Option<String>,
 
-    /// CPU devices of this task: /device:CPU:0, /device:CPU:1, …; one if nothing is said.
-    #[arg(long, value_name = "N")]
+    /// Number of CPU devices of this task: /device:CPU:0, /device:CPU:1, … [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     cpu_devices: Option<usize>,
 
-    /// Threads that run heavy ops side by side; as many as processors if 0 or nothing is said.
-    #[arg(long, value_name = "N")]
+    /// Number of threads that run expensive ops in parallel; 0 means one for each processor. [default: 0]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     inter_op_parallelism_threads: Option<usize>,
 
-    /// Threads over which one op splits its loops; as many as processors if 0 or nothing is said.
-    #[arg(long, value_name = "N")]
+    /// Number of threads over which one op splits its loops; 0 means one for each processor. [default: 0]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     intra_op_parallelism_threads: Option<usize>,
 
-    /// Seconds without a sign of life after which another task is taken for dead; a caller after three times as long.
+    /// Seconds without an answer after which another task counts as dead. A client counts as dead after three times
+    /// as long.
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
     peer_timeout: f64,
 
     #[command(flatten)]
     task: TaskArgs,
 
-    /// Stop also when standard input ends: with whoever started this task.
+    /// Stop also when standard input ends, which happens when the process that started this task ends.
     #[arg(long)]
     stop_with_stdin: bool,
 }
@@ -71,7 +74,7 @@ pub fn run(args: Args) -> Result<()> {
         ServerMetrics::start(server.counters(), &files::systems(), &folder.to_string_lossy(), every)
     });
     let metrics = metrics.transpose()?;
-    println!("{task} ready at {}", server.target());
+    print_line!("{task} ready at {}", server.target())?;
     server.join(async {
         match args.stop_with_stdin {
             true => tokio::select! { () = stop::signalled() => {}, () = stop::input_ended() => {} },
@@ -79,9 +82,4 @@ pub fn run(args: Args) -> Result<()> {
         }
     });
     Ok(metrics.map_or(Ok(()), ServerMetrics::close)?)
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| format!("'{text}' is no number of seconds"))?;
-    if (0.1..=86_400.0).contains(&value) { Ok(value) } else { Err("between 0.1 and 86400 seconds".to_string()) }
 }

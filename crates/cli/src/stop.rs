@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::mpsc::{Receiver, channel};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What shells say of a program that was interrupted.
+/// The exit code of a program that Ctrl-C ended, 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
 /// Ends at SIGTERM or SIGINT.
@@ -27,34 +27,35 @@ async fn one_of((terminate, interrupt): &mut (Signal, Signal)) {
     }
 }
 
-/// Hears of SIGTERM or SIGINT from now on. Whoever sends a second one does not want to wait: then the process ends.
+/// Receives SIGTERM and SIGINT from now on. The first is sent to the channel, a second ends the process at once.
 pub fn on_signal() -> Result<Receiver<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("signals")?;
-    // Here, not in the thread: a signal that comes next must not end the process.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot receive signals")?;
+    // Registered here, not in the thread, so that a signal right after this function does not end the process.
     let mut signals = {
         let _inside = runtime.enter();
-        signals().context("signals")?
+        signals().context("cannot receive signals")?
     };
-    let (tell, told) = channel();
+    let (send, received) = channel();
     std::thread::Builder::new().name("flowgrid-signals".into()).spawn(move || {
         runtime.block_on(one_of(&mut signals));
-        // Nobody listens any more if the program is ending already.
-        let _ = tell.send(());
+        // The receiver is gone if the program is ending already.
+        let _ = send.send(());
         runtime.block_on(one_of(&mut signals));
         std::process::exit(INTERRUPTED);
     })?;
-    Ok(told)
+    Ok(received)
 }
 
-/// Ends when standard input does: then whoever started this process is gone.
+/// Ends when standard input does, which happens when the process that started this one ends.
 pub async fn input_ended() {
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (send, received) = tokio::sync::oneshot::channel();
     let reader = std::thread::Builder::new().name("flowgrid-stdin".into()).spawn(move || {
         let mut rest = [0; 256];
         while std::io::stdin().read(&mut rest).is_ok_and(|count| count > 0) {}
-        let _ = tell.send(());
+        let _ = send.send(());
     });
-    if reader.is_err() || told.await.is_err() {
+    if reader.is_err() || received.await.is_err() {
         std::future::pending().await
     }
 }

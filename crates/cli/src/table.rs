@@ -1,7 +1,10 @@
-//! Tables on a terminal: columns as wide as their widest cell.
+//! Tables on standard output. A column is as wide as its widest cell.
 
-/// Prints rows under a heading; numbers go to the right.
-pub fn print(heading: &[&str], rows: &[Vec<String>]) {
+use crate::output::print_line;
+use anyhow::Result;
+
+/// Prints rows under a heading. Numbers are aligned to the right.
+pub fn print(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
     let widths: Vec<usize> = heading
         .iter()
         .enumerate()
@@ -9,13 +12,11 @@ pub fn print(heading: &[&str], rows: &[Vec<String>]) {
         .collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let padded: Vec<String> = cells.zip(&widths).map(|(cell, &width)| pad(cell, width)).collect();
-        println!("{}", padded.join("  ").trim_end());
+        print_line!("{}", padded.join("  ").trim_end())
     };
-    line(&mut heading.iter().copied());
-    println!("{}", widths.iter().map(|&width| "-".repeat(width)).collect::<Vec<_>>().join("  "));
-    for row in rows {
-        line(&mut row.iter().map(String::as_str));
-    }
+    line(&mut heading.iter().copied())?;
+    print_line!("{}", widths.iter().map(|&width| "-".repeat(width)).collect::<Vec<_>>().join("  "))?;
+    rows.iter().try_for_each(|row| line(&mut row.iter().map(String::as_str)))
 }
 
 fn width(cell: &str) -> usize {
@@ -28,7 +29,7 @@ fn pad(cell: &str, wanted: usize) -> String {
     if is_number { format!("{space}{cell}") } else { format!("{cell}{space}") }
 }
 
-/// A text that fits in a column.
+/// The text, cut to `limit` characters.
 pub fn shortened(text: &str, limit: usize) -> String {
     match width(text) > limit {
         true => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),

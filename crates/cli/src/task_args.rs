@@ -1,41 +1,42 @@
-//! Flags that every task of a cluster understands, whether it is started alone or with all the others.
+//! Flags of every task, whether `flowgrid server` starts it alone or `flowgrid local` starts all tasks.
 
 use flowgrid::prelude::Every;
 use session::{SyncPolicy, Task};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a task keeps, writes and counts.
+/// Durable variables, metrics, and the policy of synchronous training.
 #[derive(clap::Args, Clone, Debug)]
 pub struct TaskArgs {
-    /// Keep the variables of this task in files there: killed and started again, it has them as they were.
+    /// Keep the variables of this task in a journal in this folder. A task that is killed and started again with the
+    /// same folder has the values that its variables had.
     #[arg(long, value_name = "DIR")]
     pub journal: Option<PathBuf>,
 
-    /// Write what this task counts to an event file for TensorBoard, in DIR/<job>-<task>: steps, bytes in and out,
-    /// gradients that came too late, lengths of queues.
+    /// Write the metrics of this task to an event file for TensorBoard in DIR/<job>-<task>: steps, bytes received and
+    /// sent, stale gradients, sizes of queues.
     #[arg(long, value_name = "DIR")]
     pub metrics: Option<PathBuf>,
 
-    /// How often: seconds, or steps as in `100steps`.
+    /// The time between two reports of --metrics, in seconds, or a number of steps such as `100steps`.
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = interval)]
     pub metrics_interval: Interval,
 
-    /// How the accumulators of synchronous training on this task count gradients. tf: as TensorFlow does, whoever
-    /// brings them. exact: one of each worker for each step. shrink: likewise, but a worker that is lost is not
-    /// waited for.
+    /// How the accumulators of synchronous training on this task count gradients. tf: every gradient counts, as in
+    /// TensorFlow. exact: one gradient of each worker counts for each step. shrink: like exact, but steps do not wait
+    /// for workers that are lost.
     #[arg(long, default_value = "tf", value_name = "exact|shrink|tf", value_parser = policy)]
     pub sync_policy: Policy,
 }
 
-/// How often something is written, as it was said.
+/// The interval between two reports, with the text of its flag.
 #[derive(Clone, Debug)]
 pub struct Interval {
     text: String,
     pub every: Every,
 }
 
-/// How gradients are counted, as it was said.
+/// The policy of synchronous training, with the text of its flag.
 #[derive(Clone, Debug)]
 pub struct Policy {
     text: String,
@@ -43,7 +44,7 @@ pub struct Policy {
 }
 
 impl TaskArgs {
-    /// The same flags for one task of several: what each keeps, it keeps in a folder of its own.
+    /// The same flags for one of several tasks. Each task has a journal folder of its own.
     pub fn for_task(&self, task: &Task) -> Vec<String> {
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let mut flags = vec!["--sync-policy".to_string(), self.sync_policy.text.clone()];
@@ -65,8 +66,7 @@ fn policy(text: &str) -> Result<Policy, String> {
 }
 
 fn interval(text: &str) -> Result<Interval, String> {
-    let bad =
-        || format!("'{text}' is neither a number of seconds between 0.1 and 86400, nor of steps, as in '100steps'");
+    let bad = || "expected a number of seconds from 0.1 to 86400, or a number of steps such as '100steps'".to_string();
     let every = match text.strip_suffix("steps") {
         Some(steps) => Every::Steps(steps.trim().parse().ok().filter(|&steps: &i64| steps > 0).ok_or_else(bad)?),
         None => {

@@ -187,7 +187,7 @@ class LocalTest(unittest.TestCase):
                 running.interrupt(number)
                 code, said = running.end()
                 self.assertEqual(code, 0, said)
-                self.assertNotIn("ended by itself", said)
+                self.assertNotIn("ended unexpectedly", said)
                 self.assertEqual(running.running(), {})
 
     def test_a_lost_task_is_named_and_stops_the_others(self):
@@ -196,7 +196,7 @@ class LocalTest(unittest.TestCase):
             os.kill(running.task("worker", 1), signal.SIGKILL)
             code, said = running.end()
             self.assertEqual(code, 1, said)
-            self.assertIn("/job:worker/replica:0/task:1 ended by itself", said)
+            self.assertIn("/job:worker/replica:0/task:1 ended unexpectedly", said)
             self.assertEqual(running.running(), {})
 
     def test_killed_it_leaves_no_task_behind(self):
@@ -248,7 +248,7 @@ class ReportTest(unittest.TestCase):
             for run in range(1, 7):
                 said = flowgrid("demo", "--alone", "--steps", "5", "--checkpoint-dir", folder)
                 self.assertIn(f"saved {checkpoint}-{5 * run}\n", said)
-                before = f"going on from {checkpoint}-{5 * run - 5}\n"
+                before = f"continuing from {checkpoint}-{5 * run - 5}\n"
                 (self.assertNotIn if run == 1 else self.assertIn)(before, said)
             state = tf.train.get_checkpoint_state(folder)
             kept = [f"{checkpoint}-{step}" for step in (10, 15, 20, 25, 30)]
@@ -262,7 +262,7 @@ class ReportTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             first, second = (flowgrid("demo", "--steps", "20", "--checkpoint-dir", folder) for _ in range(2))
             self.assertIn(f"saved {folder}/model.ckpt-20\n", first)
-            self.assertIn(f"going on from {folder}/model.ckpt-20\n", second)
+            self.assertIn(f"continuing from {folder}/model.ckpt-20\n", second)
             self.assertIn(f"saved {folder}/model.ckpt-40\n", second)
             names = {name for name, _ in tf.train.list_variables(f"{folder}/model.ckpt-40")}
             self.assertLessEqual({"hidden/kernel", "logits/bias", "global_step"}, names)

@@ -1,4 +1,4 @@
-//! Whose word counts: flags, or TF_CONFIG.
+//! Which of flags and TF_CONFIG takes effect.
 
 use super::*;
 use clap::Parser;
@@ -22,7 +22,7 @@ fn resolved(flags: &[&str], tf_config: &str) -> String {
 }
 
 #[test]
-fn a_task_of_tf_config_is_none_of_another_cluster() {
+fn a_flag_with_a_cluster_disables_tf_config() {
     assert_eq!(resolved(&[], CONFIG), "ps=p:1;worker=a:1,b:1 worker:1");
     let both = ["--ps_hosts", "c:1", "--worker_hosts", "d:1,e:1"];
     for flags in [
@@ -38,20 +38,20 @@ fn a_task_of_tf_config_is_none_of_another_cluster() {
         assert_eq!(resolved(&job, CONFIG), "INVALID_ARGUMENT: The cluster has more than one task; name one of 0, 1");
         let task = [&job[..], &["--task", "0"]].concat();
         assert_eq!(resolved(&task, CONFIG), "ps=c:1;worker=d:1,e:1 worker:0");
-        assert_eq!(resolved(&task, "[1]"), "ps=c:1;worker=d:1,e:1 worker:0", "nobody reads TF_CONFIG");
+        assert_eq!(resolved(&task, "[1]"), "ps=c:1;worker=d:1,e:1 worker:0", "TF_CONFIG is not read");
     }
     assert_eq!(resolved(&["--worker_hosts", "d:1"], CONFIG), "worker=d:1 worker:0");
 }
 
 #[test]
-fn flags_say_which_task_of_tf_config_this_is() {
+fn flags_override_the_task_of_tf_config() {
     assert_eq!(resolved(&["--task", "0"], CONFIG), "ps=p:1;worker=a:1,b:1 worker:0");
     assert!(resolved(&[], r#"{"task": "ps"}"#).contains("'task' of TF_CONFIG is \"ps\"; expected an object"));
     assert!(resolved(&[], "").starts_with("no cluster given: use --cluster"));
 }
 
 #[test]
-fn a_server_def_names_cluster_and_task_and_flags_another_task() {
+fn a_server_def_names_cluster_and_task_and_flags_override_the_task() {
     let folder = std::env::temp_dir().join(format!("flowgrid-server-def-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     // What Python prints of `tf.train.Server(...).server_def`.

@@ -1,4 +1,4 @@
-//! Checkpoints of the demo, with a bar that shows how far they are.
+//! Checkpoints of the demo, with a progress bar.
 
 use anyhow::{Context, Result};
 use flowgrid::prelude::*;
@@ -13,10 +13,10 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Checkpoints in a folder, which is made if it is not there. Every task writes its own part.
+    /// Checkpoints in a folder, which is created if it does not exist. Every task writes its own variables.
     pub fn new(graph: &Graph, folder: &Path) -> Result<Checkpoints> {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        // Drawn when there is something to show.
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        // Hidden until a save or a restore starts.
         let bar = ProgressBar::hidden();
         let style = "{prefix:10} {bar:30} {bytes}/{total_bytes}  {bytes_per_sec}";
         bar.set_style(ProgressStyle::with_template(style)?);
@@ -26,32 +26,32 @@ impl Checkpoints {
             shown.set_position(progress.bytes);
         });
         let (saver, folder) = (saver.make()?, folder.to_string_lossy().into_owned());
-        // Those of former runs are among the ones that are kept.
+        // The checkpoints of earlier runs count towards the number that is kept.
         if let Some(state) = saver.checkpoint_state(&folder)? {
             saver.recover_last_checkpoints(&state.all_model_checkpoint_paths)?;
         }
         Ok(Checkpoints { saver, folder, bar })
     }
 
-    /// Gives the variables the values of the newest checkpoint; says which one that was.
+    /// Restores the variables from the newest checkpoint. Returns its path, or none if there is no checkpoint.
     pub fn restore(&self, session: &Session) -> Result<Option<String>> {
         let Some(path) = latest_checkpoint(&self.folder)? else { return Ok(None) };
-        self.showing("restore", || self.saver.restore(session, &path))?;
+        self.with_bar("restore", || self.saver.restore(session, &path))?;
         Ok(Some(path))
     }
 
-    /// Writes a checkpoint, which is called after the steps that were made; gives its name.
+    /// Writes a checkpoint with the number of steps in its name. Returns its path.
     pub fn save(&self, session: &Session, step: &Variable) -> Result<String> {
         let (path, step) = (format!("{}/model.ckpt", self.folder), session.run::<i64>(step)?);
-        self.showing("save", || self.saver.save(session, &path, step))
+        self.with_bar("save", || self.saver.save(session, &path, step))
     }
 
-    fn showing<T>(&self, what: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T> {
+    fn with_bar<T>(&self, what: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T> {
         self.bar.set_draw_target(ProgressDrawTarget::stderr());
         self.bar.set_prefix(what);
         self.bar.reset();
-        let done = work();
+        let result = work();
         self.bar.finish();
-        Ok(done?)
+        Ok(result?)
     }
 }

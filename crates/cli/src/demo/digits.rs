@@ -1,4 +1,4 @@
-//! Pictures of digits, made from a seed: the same ones that the Python twin makes, bit for bit.
+//! Pictures of digits, computed from a seed. The Python twin computes the same pictures, bit for bit.
 
 use flowgrid::prelude::*;
 
@@ -7,7 +7,7 @@ pub const SIDE: usize = 12;
 /// Pixels of a picture.
 pub const PIXELS: usize = SIDE * SIDE;
 
-/// Five pixels in a row, seven rows, ten digits.
+/// The ten digits, each of seven rows of five pixels.
 const GLYPHS: [[&[u8; 5]; 7]; 10] = [
     [b".###.", b"#...#", b"#..##", b"#.#.#", b"##..#", b"#...#", b".###."],
     [b"..#..", b".##..", b"..#..", b"..#..", b"..#..", b"..#..", b".###."],
@@ -21,34 +21,34 @@ const GLYPHS: [[&[u8; 5]; 7]; 10] = [
     [b".###.", b"#...#", b"#...#", b".####", b"....#", b"...#.", b".##.."],
 ];
 
-/// Numbers a picture draws before those of its pixels.
+/// The random numbers that a picture draws before those of its pixels.
 const HEAD: u64 = 4;
 
-/// All digits of a seed, each made when it is asked for.
+/// All pictures of a seed. Each is computed when it is requested.
 pub struct Digits {
     seed: u64,
 }
 
 impl Digits {
-    /// The digits of a seed.
+    /// The pictures of a seed.
     pub fn new(seed: u64) -> Digits {
         Digits { seed }
     }
 
-    /// The numbers of the pictures of a training step, among the first `count`.
+    /// The indices of the pictures of a training step, below `count`.
     pub fn batch(&self, step: usize, size: usize, count: usize) -> Vec<usize> {
         let draw = |place| self.draw(u64::MAX - step as u64, place as u64) % count as u64;
         (0..size).map(|place| draw(place) as usize).collect()
     }
 
-    /// Pictures by number, one row each, and the digits they show.
+    /// Pictures by index, one row each, and the digits they show.
     pub fn examples(&self, numbers: &[usize]) -> Result<(Tensor, Tensor)> {
         let mut pixels = Vec::with_capacity(numbers.len() * PIXELS);
         let labels: Vec<i32> = numbers.iter().map(|&number| self.picture(number as u64, &mut pixels)).collect();
         Ok((Tensor::from_slice([numbers.len(), PIXELS], &pixels)?, labels.into()))
     }
 
-    /// A digit of some ink, somewhere, in noise.
+    /// A digit at a random place and of a random brightness, with noise.
     fn picture(&self, number: u64, pixels: &mut Vec<f32>) -> i32 {
         let digit = (self.draw(number, 0) % 10) as usize;
         let left = 3 + (self.draw(number, 1) % 3) as usize;
@@ -64,12 +64,12 @@ impl Digits {
         digit as i32
     }
 
-    /// A number between 0 and 1, of 24 bits: a float holds it exactly.
+    /// A number from 0 to 1 with 24 bits, which a float represents exactly.
     fn unit(&self, stream: u64, place: u64) -> f32 {
         (self.draw(stream, place) >> 40) as f32 / (1u64 << 24) as f32
     }
 
-    /// The number at a place of a stream: SplitMix64 of a counter.
+    /// The random number at a place of a stream: SplitMix64 of a counter.
     fn draw(&self, stream: u64, place: u64) -> u64 {
         mix(mix(self.seed).wrapping_add(stream.wrapping_mul(1024)).wrapping_add(place))
     }

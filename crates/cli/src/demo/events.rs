@@ -1,4 +1,4 @@
-//! What the demo writes for TensorBoard: a run for each worker, and in the first what the whole cluster does.
+//! The event files of the demo for TensorBoard: one for each worker. That of the first has the metrics of the cluster.
 
 use super::Args;
 use anyhow::Result;
@@ -9,20 +9,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// An event file of one worker.
+/// The event file of one worker.
 pub struct Events {
     writer: Arc<FileWriter>,
-    /// Steps of all workers.
+    /// The number of steps of all workers.
     done: Arc<AtomicI64>,
-    /// What only the first worker reports.
-    whole: Option<(ClusterMetrics, Output)>,
+    /// Metrics of the cluster and histograms, which only the first worker writes.
+    cluster: Option<(ClusterMetrics, Output)>,
 }
 
-/// After how many steps of the first worker histograms and metrics are written.
-const EVERY: i64 = 10;
+/// The number of steps of the first worker between two reports of histograms and metrics.
+const INTERVAL: i64 = 10;
 
 impl Events {
-    /// Begins the event file of a worker by its number with its graph.
+    /// Creates the event file of a worker and writes its graph.
     pub fn begin(
         folder: &Path,
         (graph, number): (&Graph, usize),
@@ -33,35 +33,40 @@ impl Events {
         let folder = folder.join(format!("worker-{number}"));
         let writer = Arc::new(FileWriter::new(&folder.to_string_lossy())?);
         writer.add_graph(graph)?;
-        let whole = match number {
-            0 => Some(Events::whole(graph, tasks, &writer, args)?),
+        let cluster = match number {
+            0 => Some(Events::cluster(graph, tasks, &writer, args)?),
             _ => None,
         };
-        Ok(Events { writer, done: done.clone(), whole })
+        Ok(Events { writer, done: done.clone(), cluster })
     }
 
-    fn whole(graph: &Graph, tasks: &[Task], writer: &Arc<FileWriter>, args: &Args) -> Result<(ClusterMetrics, Output)> {
+    fn cluster(
+        graph: &Graph,
+        tasks: &[Task],
+        writer: &Arc<FileWriter>,
+        args: &Args,
+    ) -> Result<(ClusterMetrics, Output)> {
         let metrics = ClusterMetrics::new(graph, tasks, writer.clone())?.examples_per_step(args.batch as f64);
         let variables = trainable_variables(graph);
-        let spread: Vec<Output> =
+        let histograms: Vec<Output> =
             variables.iter().map(|variable| summary::histogram(&variable.name(), variable.value())).collect();
-        Ok((metrics, summary::merge(&graph.root(), &spread)))
+        Ok((metrics, summary::merge(&graph.root(), &histograms)))
     }
 
-    /// A step was made, with this loss.
-    pub fn stepped(&mut self, session: &Session, loss: f32, own_steps: usize) -> Result<(), Error> {
+    /// Writes the loss of a step, and the reports that are due.
+    pub fn add_step(&mut self, session: &Session, loss: f32, own_steps: usize) -> Result<(), Error> {
         let step = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         self.writer.add_scalar("loss", f64::from(loss), step)?;
-        if let Some((metrics, histograms)) = self.whole.as_mut().filter(|_| own_steps as i64 % EVERY == 0) {
-            let spread: Tensor = session.run(&*histograms)?;
-            self.writer.add_summary(spread.to_string_scalar()?, step)?;
+        if let Some((metrics, histograms)) = self.cluster.as_mut().filter(|_| own_steps as i64 % INTERVAL == 0) {
+            let summary: Tensor = session.run(&*histograms)?;
+            self.writer.add_summary(summary.to_string_scalar()?, step)?;
             metrics.report(session, step)?;
         }
         Ok(())
     }
 
-    /// Completes the file.
-    pub fn end(&self) -> Result<(), Error> {
+    /// Writes the rest of the file and closes it.
+    pub fn close(&self) -> Result<(), Error> {
         self.writer.close()
     }
 }

@@ -1,4 +1,4 @@
-//! `flowgrid demo`: a network learns to read digits, on a cluster of processes that it starts itself.
+//! `flowgrid demo`: trains a network that recognises digits, on a cluster of processes that it starts.
 
 mod checkpoint;
 mod digits;
@@ -8,6 +8,8 @@ mod placement;
 mod traffic;
 mod worker;
 
+use crate::numbers::{decimal, whole};
+use crate::output::print_line;
 use crate::processes::Processes;
 use crate::stop;
 use anyhow::{Context, Result, bail};
@@ -32,52 +34,54 @@ use worker::{Report, Worker};
     flowgrid demo --logdir logs && tensorboard --logdir logs\n  \
     flowgrid demo --trace trace.json   (open it in https://ui.perfetto.dev)\n  \
     flowgrid demo --targets 'ps=h0:2222;worker=h1:2222,h2:2222'\n\n\
-    Each worker trains on batches of its own with the same variables, which lie on the parameter servers.\n\
-    With --alone, or with one worker, the losses are those of the Python twin crates/cli/demo.py, step by step.")]
+    Each worker trains the same variables, which are on the parameter servers, with batches of its own.\n\
+    With --alone, or with one worker, the loss of each step equals that of the Python twin crates/cli/demo.py.")]
 pub struct Args {
-    /// Parameter servers to start; the variables lie there.
-    #[arg(long, default_value_t = 2, value_name = "N")]
+    /// Number of parameter servers to start, which hold the variables.
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = whole::<usize>)]
     ps: usize,
 
-    /// Workers to start; the steps are shared among them.
-    #[arg(long, default_value_t = 2, value_name = "N")]
+    /// Number of workers to start, which share the steps.
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = whole::<usize>)]
     workers: usize,
 
-    /// Steps of all workers together.
-    #[arg(long, default_value_t = 1000)]
+    /// Number of training steps of all workers together.
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = whole::<usize>)]
     steps: usize,
 
-    /// Seed of the digits, the batches and the first weights.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the pictures, the batches and the initial weights.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = whole::<u64>)]
     seed: u64,
 
-    /// Digits in each step.
-    #[arg(long, default_value_t = 64)]
+    /// Batch size: the number of pictures in each step.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = whole::<usize>)]
     batch: usize,
 
     /// Learning rate of the optimizer (Adam).
-    #[arg(long, default_value_t = 0.005)]
+    #[arg(long, default_value_t = 0.005, value_name = "RATE", value_parser = decimal)]
     learning_rate: f64,
 
     /// Train in this process, without any server.
     #[arg(long, conflicts_with_all = ["ps", "workers", "targets"])]
     alone: bool,
 
-    /// Train on a cluster that runs already, TensorFlow's servers included: `ps=host:port;worker=host:port`.
+    /// Train on a cluster that is already running, of Flowgrid's or TensorFlow's servers:
+    /// `ps=host:port;worker=host:port`.
     #[arg(long, value_name = "SPEC", conflicts_with_all = ["ps", "workers"])]
     targets: Option<String>,
 
-    /// Write the loss of every step of the first worker to this file, one line each.
+    /// Write the loss of each step of the first worker to this file, one per line.
     #[arg(long, value_name = "FILE")]
     losses: Option<PathBuf>,
 
-    /// Write event files for TensorBoard there, a folder for each worker: its graph and losses; of the first also
-    /// histograms of the weights, and what all tasks do: steps and digits per second, bytes in and out.
+    /// Write event files for TensorBoard to this folder, in a subfolder for each worker: its graph and losses. That of
+    /// the first also has histograms of the weights and metrics of all tasks: steps and pictures per second, bytes
+    /// received and sent.
     #[arg(long, value_name = "DIR")]
     logdir: Option<PathBuf>,
 
-    /// Begin with the variables of the newest checkpoint in this folder, if there is one, and write one at the end,
-    /// called after the steps that were made; the newest five are kept.
+    /// Restore the newest checkpoint in this folder, if there is one, and write one at the end, with the number of
+    /// steps in its name. The newest five are kept.
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
 
@@ -86,19 +90,19 @@ pub struct Args {
     trace: Option<PathBuf>,
 }
 
-/// Digits to learn from, and digits held back.
+/// The number of pictures for training, and of those for the test, which follow them.
 const TRAINING: usize = 4000;
 const HELD_OUT: usize = 1000;
 
-/// Trains and reports.
+/// Trains, and prints the results.
 pub fn run(args: Args) -> Result<()> {
     anyhow::ensure!(args.batch > 0, "--batch must be at least 1");
     let (cluster, processes) = cluster(&args)?;
     let stopping = AtomicBool::new(false);
     let signal = stop::on_signal()?;
     let tasks: Vec<Task> = cluster.iter().flat_map(flowgrid::ClusterSpec::tasks).collect();
-    let workers = reporting(&args, open_workers(&args, cluster.as_ref())?, &tasks)?;
-    begin(&workers, cluster.as_ref())?;
+    let workers = with_events(&args, open_workers(&args, cluster.as_ref())?, &tasks)?;
+    initialize(&workers, cluster.as_ref())?;
     let counts = workers[0].counts();
     let begin = std::time::Instant::now();
     let ended = AtomicBool::new(false);
@@ -111,18 +115,18 @@ pub fn run(args: Args) -> Result<()> {
         reports.map(|reports| (reports, seconds))
     })?;
     if let (Some(path), Some(first)) = (&args.losses, reports.first()) {
-        write_losses(path, &first.losses).with_context(|| format!("writing {}", path.display()))?;
+        write_losses(path, &first.losses).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let result = finish(&args, &tasks, (&workers, &reports), &counts, seconds);
     drop(workers);
     drop(processes);
     if stopping.load(Ordering::Relaxed) {
-        println!("stopped before its end; all tasks are down");
+        print_line!("stopped before its end; all tasks are down")?;
     }
     result
 }
 
-/// Passes a signal on to those who train, until they have ended.
+/// Sets `stopping` when a signal arrives, until training has ended.
 fn watch(signal: Receiver<()>, stopping: &AtomicBool, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         if signal.recv_timeout(std::time::Duration::from_millis(100)).is_ok() {
@@ -131,7 +135,7 @@ fn watch(signal: Receiver<()>, stopping: &AtomicBool, ended: &AtomicBool) {
     }
 }
 
-/// The cluster to train on; none for this process alone. Processes that were started stop when dropped.
+/// The cluster to train on, or none to train in this process. The processes that this starts stop when dropped.
 fn cluster(args: &Args) -> Result<(Option<flowgrid::ClusterSpec>, Option<Processes>)> {
     if args.alone {
         return Ok((None, None));
@@ -142,7 +146,7 @@ fn cluster(args: &Args) -> Result<(Option<flowgrid::ClusterSpec>, Option<Process
     anyhow::ensure!(args.workers > 0, "--workers must be at least 1, or use --alone");
     anyhow::ensure!(
         args.ps > 0 || args.workers == 1,
-        "--ps must be at least 1: the variables of all workers lie there"
+        "--ps must be at least 1 with several workers: it holds the variables that they share"
     );
     let processes = Processes::start(&[("ps", args.ps), ("worker", args.workers)], |_| Vec::new())?;
     Ok((Some(processes.cluster.clone()), Some(processes)))
@@ -158,7 +162,7 @@ fn open_workers(args: &Args, cluster: Option<&flowgrid::ClusterSpec>) -> Result<
         bail!("the cluster {cluster} has no job 'worker'");
     }
     if tasks.len() > 1 && all.iter().all(|task| task.job != "ps") {
-        bail!("the cluster {cluster} has no job 'ps', where the variables of all workers lie");
+        bail!("the cluster {cluster} has no job 'ps', which holds the variables that several workers share");
     }
     let open = |task| {
         let target = format!("grpc://{}", cluster.address(task).unwrap_or_default());
@@ -167,31 +171,30 @@ fn open_workers(args: &Args, cluster: Option<&flowgrid::ClusterSpec>) -> Result<
     tasks.into_iter().map(open).collect()
 }
 
-/// The same workers, which write what they do if that is asked for.
-fn reporting(args: &Args, workers: Vec<Worker>, tasks: &[Task]) -> Result<Vec<Worker>> {
+/// The same workers, with event files if `--logdir` is given.
+fn with_events(args: &Args, workers: Vec<Worker>, tasks: &[Task]) -> Result<Vec<Worker>> {
     let Some(folder) = &args.logdir else { return Ok(workers) };
     let done = Arc::default();
     let report = |(number, worker): (usize, Worker)| {
         let events = Events::begin(folder, (&worker.graph, number), tasks, &done, args)?;
-        Ok(worker.reporting(events))
+        Ok(worker.with_events(events))
     };
     workers.into_iter().enumerate().map(report).collect()
 }
 
-/// Begins all sessions, gives the variables their first values, and says where training begins.
-fn begin(workers: &[Worker], cluster: Option<&flowgrid::ClusterSpec>) -> Result<()> {
+/// Connects all sessions, initializes or restores the variables, and prints where training starts.
+fn initialize(workers: &[Worker], cluster: Option<&flowgrid::ClusterSpec>) -> Result<()> {
     workers.iter().try_for_each(Worker::connect)?;
-    if let Some(path) = workers[0].begin()? {
-        println!("going on from {path}");
+    if let Some(path) = workers[0].initialize()? {
+        print_line!("continuing from {path}")?;
     }
     match cluster {
-        Some(cluster) => println!("training on {cluster}"),
-        None => println!("training in this process"),
+        Some(cluster) => print_line!("training on {cluster}"),
+        None => print_line!("training in this process"),
     }
-    Ok(())
 }
 
-/// All workers at once.
+/// Trains on all workers in parallel.
 fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<Report>> {
     let bars = MultiProgress::new();
     let style = ProgressStyle::with_template("{prefix:10} {bar:30} {pos:>5}/{len}  {msg}")?;
@@ -207,7 +210,9 @@ fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<R
             running.push(scope.spawn(move || {
                 let report = worker.train(digits, steps, args, &bar, stopping);
                 if let Some(error) = &report.error {
-                    bar.suspend(|| println!("worker {number} was lost after {} steps: {error}", report.losses.len()));
+                    let steps = report.losses.len();
+                    // A closed pipe is reported by the next line that is printed.
+                    let _ = bar.suspend(|| print_line!("worker {number} was lost after {steps} steps: {error}"));
                 }
                 report
             }));
@@ -217,12 +222,12 @@ fn train(args: &Args, workers: &[Worker], stopping: &AtomicBool) -> Result<Vec<R
     })
 }
 
-/// The numbers of a worker's steps: every so many-th.
+/// The steps of a worker: every step whose index is `number` modulo the number of workers.
 fn share(steps: usize, workers: usize, number: usize) -> impl ExactSizeIterator<Item = usize> + Send {
     (number..steps).step_by(workers)
 }
 
-/// Shows how well it reads digits it never saw, where everything lies, and what travelled.
+/// Prints loss and accuracy on the test pictures, the devices of the variables, and the bytes sent between tasks.
 fn finish(
     args: &Args,
     tasks: &[Task],
@@ -235,37 +240,34 @@ fn finish(
     else {
         bail!("no worker is left");
     };
-    // First of all: what follows moves tensors too.
+    // Before anything else, because what follows sends tensors too.
     let after = alive.counts();
     let held_out: Vec<usize> = (TRAINING..TRAINING + HELD_OUT).collect();
     if let Some(path) = alive.save()? {
-        println!("saved {path}");
+        print_line!("saved {path}")?;
     }
     let (loss, accuracy) = alive.test(&Digits::new(args.seed), &held_out)?;
     let steps: usize = reports.iter().map(|report| report.losses.len()).sum();
     if !args.alone {
-        placement::print(alive);
-        traffic::print(tasks, (before, &after), alive, reports);
+        placement::print(alive)?;
+        traffic::print(tasks, (before, &after), alive, reports)?;
     }
-    println!(
-        "{steps} steps in {seconds:.2} s ({:.0} digits/s); on {HELD_OUT} digits it never saw: loss {loss:.4}, accuracy \
+    print_line!(
+        "{steps} steps in {seconds:.2} s ({:.0} digits/s); on {HELD_OUT} test digits: loss {loss:.4}, accuracy \
          {:.1} %",
         (steps * args.batch) as f64 / seconds,
         accuracy * 100.0
-    );
-    Ok(())
+    )
 }
 
-/// Writes the trace of a step, if that is wanted: that of the first worker that got as far.
+/// Writes the trace for `--trace`: that of the first worker that reached the traced step.
 fn write_trace(args: &Args, reports: &[Report]) -> Result<()> {
     let Some(path) = &args.trace else { return Ok(()) };
     let Some(trace) = reports.iter().find_map(|report| report.trace.as_ref()) else {
-        println!("{} was not written: no worker got as far as the step that is traced", path.display());
-        return Ok(());
+        return print_line!("{} was not written: no worker reached the step that is traced", path.display());
     };
-    std::fs::write(path, chrome_trace(trace)).with_context(|| format!("writing {}", path.display()))?;
-    println!("{} has the timeline of a step: open it in https://ui.perfetto.dev", path.display());
-    Ok(())
+    std::fs::write(path, chrome_trace(trace)).with_context(|| format!("cannot write {}", path.display()))?;
+    print_line!("{} has the timeline of a step: open it in https://ui.perfetto.dev", path.display())
 }
 
 fn write_losses(path: &Path, losses: &[f32]) -> std::io::Result<()> {

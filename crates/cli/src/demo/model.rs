@@ -1,4 +1,4 @@
-//! The model of the demo: one hidden layer between pixels and digits.
+//! The model of the demo: a network with one hidden layer.
 
 use super::digits::PIXELS;
 use flowgrid::prelude::*;
@@ -7,19 +7,19 @@ use flowgrid::{Task, train};
 /// Units of the hidden layer.
 const HIDDEN: usize = 64;
 
-/// What a step is given and asked for.
+/// The inputs and outputs of the model.
 pub struct Model {
     pub images: Output,
     pub labels: Output,
     pub loss: Output,
     pub accuracy: Output,
     pub train: Node,
-    /// How many steps were made.
+    /// The number of training steps.
     pub step: Variable,
 }
 
 impl Model {
-    /// Adds the model to a graph: variables in turn on so many `servers`, everything else on `task`.
+    /// Adds the model to a graph. Variables are placed on `servers` parameter servers in turn, everything else on `task`.
     pub fn build(graph: &Graph, task: Option<&Task>, servers: usize, seed: i64, rate: f64) -> Result<Model> {
         let scope = match task {
             Some(task) => {
@@ -35,8 +35,8 @@ impl Model {
         let hidden = layer(HIDDEN, 0).activation(Formula::relu).apply(&variables.enter("hidden"), &images);
         let logits = layer(10, 1).apply(&variables.enter("logits"), &hidden);
         let loss = loss::sparse_softmax_cross_entropy(&labels, &logits);
-        let right = logits.argmax(1).cast(DType::I32).equals(&labels);
-        let accuracy = right.cast(DType::F32).mean();
+        let correct = logits.argmax(1).cast(DType::I32).equals(&labels);
+        let accuracy = correct.cast(DType::F32).mean();
         let step = train::create_global_step_in(&scope)?;
         let train = Optimizer::new(Adam::new(rate)).minimize_with(&loss, &[], Some(&step))?;
         Ok(Model { images, labels, loss, accuracy, train, step })

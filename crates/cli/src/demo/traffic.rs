@@ -1,7 +1,9 @@
-//! What travelled between the tasks: as they count it, or estimated of those that do not count.
+//! The bytes sent between the tasks of the demo: as the tasks count them, or estimated for tasks that do not.
 
 use super::worker::{Report, Worker};
+use crate::output::print_line;
 use crate::table;
+use anyhow::Result;
 use flowgrid::ops::state::read_variable::read_variable;
 use flowgrid::prelude::*;
 use flowgrid::{DeviceSpec, Task};
@@ -9,18 +11,18 @@ use session::COUNTERS;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Bytes of tensors that each task received from others and sent to others since it was started. A task that does not
-/// count, such as TensorFlow's, is not there, nor is one that is lost.
+/// Bytes of tensors that each task received from others and sent to others since its start. Tasks that do not count,
+/// such as TensorFlow's, and lost tasks are missing.
 pub type Counts = BTreeMap<Task, [i64; 2]>;
 
-/// Nodes that read what the tasks count.
+/// The nodes that read the counters of the tasks.
 pub struct Counters(Vec<(Task, [Output; 2])>);
 
-/// How long a task may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time that a task has to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Counters {
-    /// Adds the nodes to a graph. What is asked of them is not counted.
+    /// Adds the nodes to a graph. The tasks do not count the values of these nodes.
     pub fn new(graph: &Graph, tasks: &[Task]) -> Counters {
         let scope = graph.root().reenter(COUNTERS).named("traffic");
         let of = |task: &Task| {
@@ -30,13 +32,13 @@ impl Counters {
         Counters(tasks.iter().map(of).collect())
     }
 
-    /// Asks every task in a step of its own: one that does not answer takes nothing from the others.
+    /// Reads the counters of each task in a step of its own, so that one without an answer does not affect the others.
     pub fn read(&self, session: &Session) -> Counts {
-        let ask = |outputs: &[Output; 2]| {
-            let options = RunOptions { timeout: Some(PATIENCE), ..RunOptions::default() };
+        let read = |outputs: &[Output; 2]| {
+            let options = RunOptions { timeout: Some(TIMEOUT), ..RunOptions::default() };
             session.run_with_options::<Vec<i64>>(&outputs[..], feeds! {}, options).ok()?.0.try_into().ok()
         };
-        self.0.iter().filter_map(|(task, outputs)| Some((task.clone(), ask(outputs)?))).collect()
+        self.0.iter().filter_map(|(task, outputs)| Some((task.clone(), read(outputs)?))).collect()
     }
 }
 
@@ -46,12 +48,12 @@ fn counter(scope: &Scope, name: &str) -> Output {
     read_variable(&handle, DType::I64)
 }
 
-/// Prints what travelled since `before`. `tasks` are all there are; those that do not tell are estimated.
-pub fn print(tasks: &[Task], (before, after): (&Counts, &Counts), worker: &Worker, reports: &[Report]) {
+/// Prints the bytes sent between two readings. Tasks without counters are estimated.
+pub fn print(tasks: &[Task], (before, after): (&Counts, &Counts), worker: &Worker, reports: &[Report]) -> Result<()> {
     let (estimates, mut estimated) = (estimate(tasks, worker, reports), false);
     let row = |task: &Task| {
         let cells = match (before.get(task), after.get(task)) {
-            (Some(before), Some(after)) => [0, 1].map(|way| (after[way] - before[way]).to_string()),
+            (Some(before), Some(after)) => [0, 1].map(|direction| (after[direction] - before[direction]).to_string()),
             _ => {
                 estimated = true;
                 let bytes = estimates.get(task).copied().unwrap_or_default();
@@ -61,32 +63,31 @@ pub fn print(tasks: &[Task], (before, after): (&Counts, &Counts), worker: &Worke
         [vec![task.to_string()], cells.to_vec()].concat()
     };
     let rows: Vec<Vec<String>> = tasks.iter().map(row).collect();
-    println!("\n{} graphs, one for each worker", reports.len());
-    table::print(&["task", "bytes received", "bytes sent"], &rows);
+    print_line!("\n{} graphs, one for each worker", reports.len())?;
+    table::print(&["task", "bytes received", "bytes sent"], &rows)?;
     if estimated {
-        println!(
-            "about: estimated, of a task that does not count or is lost; a step brings every weight to its worker, \
+        print_line!(
+            "about: estimated, because the task does not count or is lost; each step sends every weight to its worker, \
              and its gradient back"
-        );
+        )?;
     }
-    println!();
+    print_line!()
 }
 
-/// The bytes that each task receives, and as many that it sends, if its steps move weights and gradients and nothing
-/// else.
+/// The bytes that each task receives, which equal those it sends, if steps send only weights and gradients.
 fn estimate(tasks: &[Task], worker: &Worker, reports: &[Report]) -> BTreeMap<Task, usize> {
-    let mut moved: BTreeMap<Task, usize> = BTreeMap::new();
+    let mut bytes_of: BTreeMap<Task, usize> = BTreeMap::new();
     for variable in trainable_variables(&worker.graph) {
         let bytes = variable.shape().known().map_or(0, |shape| shape.elements() * variable.dtype().size());
         let device = DeviceSpec::parse(&variable.handle().node().def().device).unwrap_or_default();
         if let Some(task) = Task::of_device(&device) {
-            *moved.entry(task).or_default() += bytes;
+            *bytes_of.entry(task).or_default() += bytes;
         }
     }
-    let weights: usize = moved.values().sum();
+    let weights: usize = bytes_of.values().sum();
     let steps: usize = reports.iter().map(|report| report.losses.len()).sum();
-    moved.values_mut().for_each(|bytes| *bytes *= steps);
+    bytes_of.values_mut().for_each(|bytes| *bytes *= steps);
     let workers = tasks.iter().filter(|task| task.job == "worker").zip(reports);
-    moved.extend(workers.map(|(task, report)| (task.clone(), weights * report.losses.len())));
-    moved
+    bytes_of.extend(workers.map(|(task, report)| (task.clone(), weights * report.losses.len())));
+    bytes_of
 }

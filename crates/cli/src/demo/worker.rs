@@ -1,4 +1,4 @@
-//! One worker of the demo: a graph, a session with its task, its share of the steps.
+//! One worker of the demo: its graph, its session, and its share of the steps.
 
 use super::checkpoint::Checkpoints;
 use super::digits::Digits;
@@ -21,26 +21,26 @@ pub struct Worker {
     session: Session,
     counters: Counters,
     batch: usize,
-    /// What it writes for TensorBoard.
+    /// Its event file for TensorBoard.
     events: Option<Mutex<Events>>,
     checkpoints: Option<Checkpoints>,
 }
 
-/// What became of a worker's steps.
+/// The result of a worker's steps.
 #[derive(Default)]
 pub struct Report {
     pub losses: Vec<f32>,
-    /// Why it stopped early.
+    /// The error that ended its training early.
     pub error: Option<Error>,
-    /// What happened in one of its steps, if that was asked for.
+    /// The metadata of one of its steps, for `--trace`.
     pub trace: Option<RunMetadata>,
 }
 
-/// The step of each worker that `--trace` shows: by then everything is registered and connected.
+/// The step of each worker that `--trace` shows. The graph is registered and all tasks are connected by then.
 const TRACED: usize = 10;
 
 impl Worker {
-    /// Builds the graph and opens the session; the variables lie on the ps among `tasks`, the rest on `task`.
+    /// Builds the graph and opens the session. The variables are placed on the ps among `tasks`, the rest on `task`.
     pub fn open(target: &str, task: Option<&Task>, tasks: &[Task], args: &Args) -> Result<Worker> {
         let graph = Graph::new();
         let servers = tasks.iter().filter(|task| task.job == "ps").count();
@@ -51,19 +51,19 @@ impl Worker {
         Ok(Worker { graph, model, session, counters, batch: args.batch, events: None, checkpoints })
     }
 
-    /// The same worker, which writes what it does.
-    pub fn reporting(self, events: Events) -> Worker {
+    /// The same worker with an event file.
+    pub fn with_events(self, events: Events) -> Worker {
         Worker { events: Some(Mutex::new(events)), ..self }
     }
 
-    /// Begins the session, which waits until all tasks are there: one that is lost later is noticed.
+    /// Connects the session, which waits until all tasks answer.
     pub fn connect(&self) -> Result<()> {
         self.session.list_devices()?;
         Ok(())
     }
 
-    /// Gives all variables their first values, or those of the newest checkpoint; says which one.
-    pub fn begin(&self) -> Result<Option<String>> {
+    /// Restores the newest checkpoint and returns its path, or initializes all variables if there is none.
+    pub fn initialize(&self) -> Result<Option<String>> {
         let restored = self.checkpoints.as_ref().map_or(Ok(None), |checkpoints| checkpoints.restore(&self.session))?;
         if restored.is_none() {
             self.session.execute(&global_variables_initializer(&self.graph))?;
@@ -71,17 +71,17 @@ impl Worker {
         Ok(restored)
     }
 
-    /// Writes a checkpoint, if that is wanted; gives its name.
+    /// Writes a checkpoint and returns its path, if `--checkpoint-dir` is given.
     pub fn save(&self) -> Result<Option<String>> {
         self.checkpoints.as_ref().map(|checkpoints| checkpoints.save(&self.session, &self.model.step)).transpose()
     }
 
-    /// What the tasks have counted by now.
+    /// The counters of all tasks.
     pub fn counts(&self) -> Counts {
         self.counters.read(&self.session)
     }
 
-    /// Runs steps until all are done, an error comes, or somebody says stop.
+    /// Runs steps until all are done, one fails, or `stopping` is set.
     pub fn train(
         &self,
         digits: &Digits,
@@ -97,12 +97,12 @@ impl Worker {
                 break;
             }
             let trace = traced == Some(report.losses.len() + 1);
-            let made = self.step(digits, step, trace).and_then(|(loss, metadata)| {
+            let result = self.step(digits, step, trace).and_then(|(loss, metadata)| {
                 report.losses.push(loss);
                 report.trace = report.trace.take().or(trace.then_some(metadata));
-                self.report(loss, report.losses.len())
+                self.write_event(loss, report.losses.len())
             });
-            match made {
+            match result {
                 Ok(()) => {}
                 Err(error) => {
                     bar.abandon_with_message("lost");
@@ -115,7 +115,7 @@ impl Worker {
             bar.set_message(format!("{rate:.0} steps/s  {:.0} digits/s  loss {loss:.4}", rate * args.batch as f64));
             bar.inc(1);
         }
-        report.error = self.events.as_ref().and_then(|events| lock(events).end().err());
+        report.error = self.events.as_ref().and_then(|events| lock(events).close().err());
         bar.finish();
         report
     }
@@ -129,11 +129,11 @@ impl Worker {
         Ok((loss, metadata))
     }
 
-    fn report(&self, loss: f32, steps: usize) -> Result<(), Error> {
-        self.events.as_ref().map_or(Ok(()), |events| lock(events).stepped(&self.session, loss, steps))
+    fn write_event(&self, loss: f32, steps: usize) -> Result<(), Error> {
+        self.events.as_ref().map_or(Ok(()), |events| lock(events).add_step(&self.session, loss, steps))
     }
 
-    /// Loss and accuracy on digits by number.
+    /// Loss and accuracy on pictures by index.
     pub fn test(&self, digits: &Digits, numbers: &[usize]) -> Result<(f32, f32)> {
         let (images, labels) = digits.examples(numbers)?;
         let feeds = feeds! { &self.model.images => images, &self.model.labels => labels };
@@ -141,7 +141,7 @@ impl Worker {
     }
 }
 
-/// Its worker's thread alone locks it, so nobody can have left it in a bad state.
+/// Only the worker's own thread locks it, so a poisoned lock holds a valid value.
 fn lock(events: &Mutex<Events>) -> MutexGuard<'_, Events> {
     events.lock().unwrap_or_else(PoisonError::into_inner)
 }
