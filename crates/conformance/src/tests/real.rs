@@ -1,4 +1,4 @@
-//! What tests need of the world outside: a Python with TensorFlow, our program, servers that are always stopped.
+//! What tests need outside this process: a Python with TensorFlow, the program `flowgrid`, servers that always stop.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub fn python() -> PathBuf {
     std::env::var_os("FLOWGRID_PYTHON").expect(hint).into()
 }
 
-/// Our program.
+/// The program `flowgrid`.
 pub fn program() -> PathBuf {
     let hint = "FLOWGRID_BIN is not set: it names the built program; `cargo xtask test` sets it";
     std::env::var_os("FLOWGRID_BIN").expect(hint).into()
@@ -33,13 +33,13 @@ server.join()
 ";
 
 impl TensorFlowServer {
-    /// Starts one on any free port.
+    /// Starts a server on any free port.
     pub fn start() -> TensorFlowServer {
         let mut command = Command::new(python());
         command.args(["-c", SCRIPT]).env("TF_CPP_MIN_LOG_LEVEL", "2").stdout(Stdio::piped());
         let mut process = command.spawn().expect("FLOWGRID_PYTHON can be run");
         let mut line = String::new();
-        let output = process.stdout.take().expect("its output is ours");
+        let output = process.stdout.take().expect("its output is piped");
         BufReader::new(output).read_line(&mut line).expect("its output can be read");
         assert!(line.starts_with("grpc://"), "the TensorFlow server said {line:?} instead of its target");
         TensorFlowServer { process, target: line.trim().to_string() }
@@ -48,13 +48,13 @@ impl TensorFlowServer {
 
 impl Drop for TensorFlowServer {
     fn drop(&mut self) {
-        // It may have ended by itself; either way nothing is left behind.
+        // Errors mean that it has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Whose servers a cluster is made of.
+/// The kind of the servers of a cluster.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Flowgrid,
@@ -64,6 +64,7 @@ pub enum Kind {
 /// Two parameter servers and some workers on this machine; stopped when dropped.
 pub struct Cluster {
     process: Child,
+    pub ps: Vec<String>,
     pub workers: Vec<String>,
 }
 
@@ -71,8 +72,9 @@ const CLUSTER: &str = "
 import sys
 sys.path.insert(0, sys.argv[1])
 from twin import local_cluster
-for target in local_cluster(ps=2, worker=int(sys.argv[2]))['worker']:
-    print('/job:worker', target, flush=True)
+for job, targets in local_cluster(ps=2, worker=int(sys.argv[2])).items():
+    for target in targets:
+        print('/job:' + job, target, flush=True)
 print('ready', flush=True)
 sys.stdin.read()
 ";
@@ -80,6 +82,11 @@ sys.stdin.read()
 impl Cluster {
     /// Starts one on free ports.
     pub fn start(kind: Kind, workers: usize) -> Cluster {
+        Cluster::start_with(kind, workers, &[])
+    }
+
+    /// The same with further flags for Flowgrid's servers.
+    pub fn start_with(kind: Kind, workers: usize, flags: &[&str]) -> Cluster {
         let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../flowgrid/examples");
         let mut command = match kind {
             Kind::TensorFlow => Command::new(python()),
@@ -87,18 +94,18 @@ impl Cluster {
         };
         match kind {
             Kind::TensorFlow => command.args(["-c", CLUSTER]).arg(examples).arg(workers.to_string()),
-            Kind::Flowgrid => command.args(["local", "--ps", "2", "--workers", &workers.to_string()]),
+            Kind::Flowgrid => command.args(["local", "--ps", "2", "--workers", &workers.to_string()]).args(flags),
         };
         command.env("TF_CPP_MIN_LOG_LEVEL", "2").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("a cluster can be started");
-        let lines = BufReader::new(process.stdout.take().expect("its output is ours")).lines();
+        let lines = BufReader::new(process.stdout.take().expect("its output is piped")).lines();
         let lines: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.starts_with("ready")).collect();
-        let of_worker = lines.iter().filter(|line| line.starts_with("/job:worker"));
         let target =
             |line: &String| line.split_whitespace().find(|word| word.starts_with("grpc://")).map(str::to_string);
-        let found: Vec<String> = of_worker.filter_map(target).collect();
-        assert_eq!(found.len(), workers, "the cluster printed {lines:?}");
-        Cluster { process, workers: found }
+        let targets = |job: &str| lines.iter().filter(|line| line.starts_with(job)).filter_map(target).collect();
+        let cluster = Cluster { process, ps: targets("/job:ps"), workers: targets("/job:worker") };
+        assert_eq!((cluster.ps.len(), cluster.workers.len()), (2, workers), "the cluster printed {lines:?}");
+        cluster
     }
 }
 
@@ -110,10 +117,10 @@ impl Drop for Cluster {
     }
 }
 
-/// How long a program may take.
+/// The time limit of a program.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs a command and gives what it printed; its failure is the test's, and so is that it does not end.
+/// Runs a command and returns what it printed. A failure, or a program that does not end, fails the test.
 pub fn output(command: &mut Command) -> String {
     command.env("TF_CPP_MIN_LOG_LEVEL", "2").stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
