@@ -1,4 +1,4 @@
-"""Malformed graphs, wrong values and lying sizes: the right error, and a server that goes on."""
+"""Malformed graphs, wrong values and false sizes: the right error, and a server that continues."""
 import os
 import unittest
 
@@ -48,7 +48,7 @@ class BadInputTest(unittest.TestCase):
         cls.addClassCleanup(cls.channel.close)
 
     def tearDown(self):
-        """Whatever was sent, the next step is right."""
+        """After each bad request, the next step succeeds."""
         with tf.Graph().as_default(), tf1.Session(self.target) as session:
             self.assertEqual(session.run(tf.constant(2) * 3), 6)
 

@@ -1,4 +1,4 @@
-"""What a person sees: the real TensorBoard, in a real browser, on event files of a demo run.
+"""The pages of the real TensorBoard, in a real browser, for the event files of a demo run.
 
     python browser_test.py --images docs/images    draws the pictures of the manual
 """
@@ -18,7 +18,7 @@ from summary_test import serving_tensorboard
 
 BROWSERS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 PAGE = {"width": 1280, "height": 800}
-# As the legend has them.
+# As in the legend.
 DEVICES = [f"{job}/replica:0/task:{task}/device:CPU:0" for job, task in [("ps", 0), ("ps", 1), ("worker", 0)]]
 
 
@@ -41,7 +41,7 @@ def run_demo(folder):
 
 @contextlib.contextmanager
 def pages(folder):
-    """TensorBoard on a folder; yields a function that opens one of its pages in a browser."""
+    """TensorBoard on a folder; yields a function that opens a page of it in a browser."""
     with serving_tensorboard(folder) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_program(), args=["--no-sandbox"])
         page = browser.new_page(viewport=PAGE)
@@ -56,7 +56,7 @@ def pages(folder):
         browser.close()
 
 
-# All text of a page, that of its components too.
+# The text of a page, including its components.
 TEXT = """
 (globalThis.text = root => [...root.querySelectorAll('*')].map(element =>
     [...element.childNodes].filter(node => node.nodeType === 3).map(node => node.data).join(' ') +
@@ -65,7 +65,7 @@ TEXT = """
 
 
 def graph_by_device(show):
-    """The page of the graph, coloured by device; gives the page, the names of nodes and the text of the legend."""
+    """The page of the graph, coloured by device; returns the page, the names of nodes and the text of the legend."""
     page = show("graphs")
     page.wait_for_selector("tf-graph-scene g.node")
     page.locator("paper-radio-button").get_by_text("Device", exact=True).click()
@@ -90,7 +90,7 @@ def histograms(show):
     return page
 
 
-# Whether a card shows something: a line chart is a canvas or paths with points.
+# True if a card shows a chart: a canvas, or paths with points.
 DRAWN = """
 name => {
     const all = (root, selector) => {
@@ -116,7 +116,7 @@ class BrowserTest(unittest.TestCase):
         cls.show = staticmethod(cls.enterClassContext(pages(cls.folder)))
 
     def picture(self, page, name):
-        """Saves what the page shows; a page that shows nothing makes a tiny picture."""
+        """Saves a screenshot. An empty page would give a very small file."""
         path = pathlib.Path(self.pictures, name)
         page.screenshot(path=path)
         self.assertGreater(path.stat().st_size, 10_000)
@@ -143,7 +143,7 @@ class BrowserTest(unittest.TestCase):
 
 
 def draw(folder):
-    """The pictures of the manual."""
+    """The pictures of the documentation."""
     os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryDirectory() as logs:
         run_demo(logs)
@@ -151,7 +151,7 @@ def draw(folder):
             for name, open_page in [("graph", lambda: graph_by_device(show)[0]), ("scalars", lambda: scalars(show)),
                                     ("histograms", lambda: histograms(show))]:
                 page = open_page()
-                page.wait_for_timeout(1500)  # moves and fades are over
+                page.wait_for_timeout(1500)  # until animations have ended
                 page.screenshot(path=os.path.join(folder, f"tensorboard-{name}.png"))
 
 

@@ -1,4 +1,4 @@
-"""Clients that vanish in the middle of a step, and clients that speak in compressed messages."""
+"""Clients that disappear during a step, and clients that send compressed messages."""
 import subprocess
 import sys
 import unittest
@@ -32,7 +32,7 @@ class Graph:
             begun = tf1.FIFOQueue(10, [tf.int32], [[]], shared_name="begun")
             mutex = tf.raw_ops.MutexV2(shared_name="mutex")
             self.put, self.take, self.wait_begun = values.enqueue(7), values.dequeue(), begun.dequeue()
-            # Takes the mutex, says so, and then waits for a value.
+            # Takes the mutex, prints a line, and then waits for a value.
             lock = tf.raw_ops.MutexLock(mutex=mutex)
             with tf1.control_dependencies([lock]):
                 say = begun.enqueue(1)
@@ -40,14 +40,14 @@ class Graph:
                 taken = values.dequeue()
             with tf1.control_dependencies([taken]):
                 self.take_locked = tf.raw_ops.ConsumeMutexLock(mutex_lock=lock)
-            # The mutex is free again when that step has ended on the ps, however it ended.
+            # The mutex is free when that step has ended on the ps, with or without an error.
             self.wait_unlocked = tf.raw_ops.ConsumeMutexLock(mutex_lock=tf.raw_ops.MutexLock(mutex=mutex))
 
 
 class VanishedClientTest(unittest.TestCase):
 
     def test_a_killed_client_leaves_no_step_behind(self):
-        """Its Dequeue on the ps, reached through a worker's master, does not take what comes after its death."""
+        """Its Dequeue on the ps, which it runs through a worker's master, takes no value that arrives after its death."""
         with serving.cluster("flowgrid", {"ps": 1, "worker": 1}) as targets:
             client = subprocess.Popen([sys.executable, "-c", CLIENT, targets["worker"][0]])
             try:

@@ -1,4 +1,4 @@
-"""Which calls a training step makes, as docs/parameter-update.md states them: counted on the wire, before every task."""
+"""The calls of a training step, as docs/parameter-update.md states them, counted by a proxy in front of each task."""
 import collections
 import contextlib
 import subprocess
@@ -16,13 +16,13 @@ tf1.disable_eager_execution()
 
 NO_LIMIT = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1), ("grpc.so_reuseport", 0)]
 STEPS = 10
-# What tasks of ours tell each other of steps that are over.
+# The header with ended steps that Flowgrid's tasks send to each other.
 ENDED, TAKES_ENDED = "flowgrid-ended-steps", "flowgrid-takes-ended-steps"
 
 
 class Door(grpc.GenericRpcHandler):
-    """Stands before a task: counts the calls by name and passes them on, with these headers. Without headers tasks of ours
-    take each other for TensorFlow's."""
+    """A proxy in front of a task: counts the calls by name and forwards them with these headers. Without headers
+    Flowgrid's tasks treat each other as TensorFlow's."""
 
     def __init__(self, headers=()):
         self.headers = headers
@@ -63,13 +63,13 @@ class Door(grpc.GenericRpcHandler):
 
 @contextlib.contextmanager
 def doors(size, headers=()):
-    """A cluster of ours in which every call goes through the door of its task, {(job, task): Door}."""
+    """A cluster in which every call passes through the proxy of its task, {(job, task): Door}."""
     ports, running = iter(serving.free_ports(sum(size.values()))), []
     found = {(job, task): Door(headers) for job, count in size.items() for task in range(count)}
     real = {task: f"127.0.0.1:{next(ports)}" for task in found}
     with contextlib.ExitStack() as stack:
         for own, door in found.items():
-            # A task listens where the cluster says it is, and goes through the doors of the others.
+            # A task listens at its own address in the cluster, and calls the others through their proxies.
             where = {job: [real[job, task] if (job, task) == own else found[job, task].address for task in range(count)]
                      for job, count in size.items()}
             running.append(stack.enter_context(subprocess.Popen(
@@ -91,7 +91,7 @@ def layers(worker):
 
 
 def descend(loss):
-    """A step of gradient descent, and its loss. Python's optimizer would make its learning rate on the master, and send it."""
+    """A step of gradient descent, and its loss. Python's optimizer would create its learning rate on the master."""
     variables, updates = tf1.trainable_variables(), []
     for variable, gradient in zip(variables, tf1.gradients(loss, variables, colocate_gradients_with_ops=True)):
         with tf1.device(variable.device):
@@ -104,7 +104,7 @@ def descend(loss):
 class CallsTest(unittest.TestCase):
 
     def count(self, size, build, expected):
-        """Trains, and compares the calls of a step that each task gets with what the page says."""
+        """Trains, and compares the calls that each task gets in a step with the page."""
         with doors(size) as found, tf.Graph().as_default():
             train = build()
             with tf1.Session("grpc://" + found["worker", 0].address) as session:
@@ -121,7 +121,7 @@ class CallsTest(unittest.TestCase):
                 self.assertEqual({call: count for call, count in made.items() if count}, expected[task], task)
 
     def settle(self, found):
-        """A client has its answer before all tasks have cleaned up."""
+        """A client gets its answer before all tasks have cleaned up."""
         for task, door in found.items():
             with door.changed:
                 self.assertTrue(door.changed.wait_for(
@@ -129,8 +129,8 @@ class CallsTest(unittest.TestCase):
 
     def test_between_graph(self):
         self.count({"ps": 2, "worker": 1}, lambda: descend(layers(0)), {
-            ("worker", 0): {"RunStep": 1, "RecvTensor": 2},  # asked for the gradients
-            ("ps", 0): {"RunGraph": 1, "RecvTensor": 2, "CleanupGraph": 1},  # for the weights, and whether it is done
+            ("worker", 0): {"RunStep": 1, "RecvTensor": 2},  # for the gradients
+            ("ps", 0): {"RunGraph": 1, "RecvTensor": 2, "CleanupGraph": 1},  # for weights and update
             ("ps", 1): {"RunGraph": 1, "RecvTensor": 2, "CleanupGraph": 1},
         })
 
@@ -143,7 +143,7 @@ class CallsTest(unittest.TestCase):
             ("worker", 0): {"RunStep": 1, "RecvTensor": 4},  # two sums, and a scalar for each of the others
             ("worker", 1): {"RunGraph": 1, "RecvTensor": 3, "CleanupGraph": 1},  # two gradients and a scalar
             ("worker", 2): {"RunGraph": 1, "RecvTensor": 3, "CleanupGraph": 1},
-            ("ps", 0): {"RunGraph": 1, "RecvTensor": 4, "CleanupGraph": 1},  # weights for three, and whether it is done
+            ("ps", 0): {"RunGraph": 1, "RecvTensor": 4, "CleanupGraph": 1},  # weights for three, and the update
             ("ps", 1): {"RunGraph": 1, "RecvTensor": 4, "CleanupGraph": 1},
         })
 
@@ -157,7 +157,7 @@ class CallsTest(unittest.TestCase):
                 session.run(x.initializer)
                 for _ in range(STEPS):
                     self.assertEqual(session.run(fetched), 3)
-                self.settle(found)  # every end is told once
+                self.settle(found)  # each ended step is reported once
             first, second = found["worker", 0].counts, found["worker", 1].counts
             self.assertEqual((first["RecvTensor"], second["RecvTensor"], second["RunGraph"]), (STEPS, 0, STEPS))
             self.assertEqual(second["ended"], STEPS)

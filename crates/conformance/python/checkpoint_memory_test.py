@@ -1,5 +1,5 @@
-"""Saving and restoring with Python's default Saver: whoever writes or reads the checkpoint holds no tensor of another
-task. Each task may take 64 MB above its own variables."""
+"""Saving and restoring with Python's default Saver: the task that writes or reads the checkpoint never holds a whole
+tensor of another task. Each task may take 64 MB above its own variables."""
 import contextlib
 import glob
 import os
@@ -23,7 +23,7 @@ SIZE = {"ps": 2, "worker": 1}
 TASKS = [("ps", 0), ("ps", 1), ("worker", 0)]
 ELEMENTS = 16 << 20  # int32: 64 MB in each of four variables
 OWN = {("ps", 0): 128, ("ps", 1): 128, ("worker", 0): 0}
-MOST = 64  # MB above the own variables
+MOST = 64  # MB in addition to its own variables
 
 
 def expected(number):
@@ -31,7 +31,7 @@ def expected(number):
 
 
 def build(use_resource, saver_device=None):
-    """Four variables on two ps, a Saver, and whether all values are right."""
+    """Four variables on two ps, a Saver, and a check of all values."""
     checks = []
     for number in range(4):
         with tf1.device(f"/job:ps/task:{number % 2}"):
@@ -52,7 +52,7 @@ class Base(unittest.TestCase):
                 self.assertLessEqual(memory.peak(process), OWN[task] + MOST, f"peak of {task}")
 
     def check_values(self, prefix):
-        """Real TensorFlow finds what was saved."""
+        """Real TensorFlow reads the saved values."""
         reader = tf.train.load_checkpoint(prefix)
         self.assertEqual(sorted(reader.get_variable_to_shape_map()), ["v0", "v1", "v2", "v3"])
         for number in range(4):
@@ -101,7 +101,7 @@ class MemoryTest(Base):
 
 
 class TroubleTest(Base):
-    """Something happens while a tensor is on its way into a checkpoint."""
+    """Failures while a tensor is streamed into a checkpoint."""
 
     @contextlib.contextmanager
     def second_save(self, **options):
@@ -144,7 +144,7 @@ class TroubleTest(Base):
         self.fail("the save is over")
 
     def wait_until_gone(self, folder):
-        """A client whose time is up may hear of it before the task that writes."""
+        """A client may reach its time limit before the task that writes."""
         for _ in range(3000):
             if not glob.glob(os.path.join(folder, "model-2*")):
                 return

@@ -1,5 +1,5 @@
-"""Checkpoints, graphs and saved models go both ways between TensorFlow and Rust programs; TensorFlow's own training
-machinery runs on our servers, also when one is lost."""
+"""Checkpoints, graphs and saved models are exchanged in both directions between TensorFlow and Rust programs.
+TensorFlow's training sessions run on our servers, also when a server is lost."""
 import ast
 import contextlib
 import glob
@@ -22,7 +22,7 @@ tf1.disable_eager_execution()
 
 OURS, THEIRS = "flowgrid", "tensorflow"
 
-# TensorFlow 2 saves and loads eagerly, which this process does not.
+# TensorFlow 2 saves and loads in eager mode, which is disabled in this process.
 SAVE_EAGERLY = """
 import sys
 import tensorflow as tf
@@ -55,7 +55,7 @@ def program(name):
 
 
 def peer(*args):
-    """Runs the Rust half; gives the lines it printed."""
+    """Runs the Rust program; returns the lines it printed."""
     done = subprocess.run([program("checkpoint_peer"), *args], capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise AssertionError(f"checkpoint_peer {args}: {done.stdout}{done.stderr}")
@@ -63,7 +63,7 @@ def peer(*args):
 
 
 def variables(parts, zero=False):
-    """The variables of the Rust half."""
+    """The variables of the Rust program."""
     def make(name, value, **kwargs):
         def initial(shape, dtype=None, partition_info=None):
             begin = partition_info.var_offset if partition_info else [0] * len(shape)
@@ -232,7 +232,7 @@ class CheckpointTest(unittest.TestCase):
                     peer("export-words", written, vocabulary)
                 else:
                     self.export_words(written, vocabulary)
-                # The model has the file with it, wherever it goes.
+                # The model contains the file, so it can be moved.
                 os.remove(vocabulary)
                 os.rename(written, folder)
                 self.assertEqual(os.listdir(os.path.join(folder, "assets")), ["colours.txt"])
@@ -258,7 +258,7 @@ class RustTrainingTest(unittest.TestCase):
 
     @contextlib.contextmanager
     def program(self, target, folder):
-        """The running program: calling it makes a step and gives what it said."""
+        """The running program: calling it runs a step and returns what it printed."""
         command = [program("checkpoint_peer"), "train", target, folder]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -295,7 +295,7 @@ class RustTrainingTest(unittest.TestCase):
 
 
 class TrainingTest(unittest.TestCase):
-    """TensorFlow's own training machinery, unchanged, on one ps and two workers of ours."""
+    """TensorFlow's unmodified training sessions on one ps and two workers of ours."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -315,7 +315,7 @@ class TrainingTest(unittest.TestCase):
         return graph, step, loss, train
 
     def both(self, work):
-        """Runs `work(task)` on a thread for each worker; the first error is the test's."""
+        """Runs `work(task)` on a thread for each worker; the first error fails the test."""
         together(*[lambda task=task: work(task) for task in range(2)], seconds=120)
 
     def test_monitored_training_session(self):
@@ -353,7 +353,7 @@ class TrainingTest(unittest.TestCase):
                 session.run(tf1.global_variables_initializer())
                 prefixes = [saved(session, sharded) for sharded in (False, True)]
         self.assertEqual(len(glob.glob(prefixes[1] + ".data-*-of-00002")), 2)
-        # On fewer tasks and in other parts.
+        # On fewer tasks and with another partitioning.
         for prefix in prefixes:
             with serving.cluster(OURS, {"ps": 1, "worker": 1}) as targets, tf.Graph().as_default():
                 with tf1.device(tf1.train.replica_device_setter(ps_tasks=1)):

@@ -1,4 +1,4 @@
-"""Clusters that the client brings: servers that were started alone, and know each other only through its sessions."""
+"""Clusters from the client: servers that were started separately, and know each other only through its sessions."""
 import unittest
 
 import tensorflow as tf

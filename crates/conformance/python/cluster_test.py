@@ -20,14 +20,14 @@ OURS, THEIRS = "flowgrid", "tensorflow"
 
 
 def example(step, count=8):
-    """Inputs and labels of a step, the same for everybody."""
+    """Inputs and labels of a step, the same for all workers."""
     rng = np.random.RandomState(100 + step)
     x = rng.rand(count, 4).astype(np.float32)
     return x, (x.sum(1, keepdims=True) * 2 - 1).astype(np.float32)
 
 
 def model(x, y, resource):
-    """A small network whose layers lie on different ps tasks."""
+    """A small network whose layers are on different ps tasks."""
     with tf1.variable_scope("model", use_resource=resource, reuse=tf1.AUTO_REUSE):
         hidden = x
         for layer, units in enumerate([5, 3, 1]):
@@ -40,7 +40,7 @@ def model(x, y, resource):
 
 
 def in_graph(targets, workers, resource, steps=10):
-    """One client, one graph, a tower on every worker; gives the losses."""
+    """One client, one graph, a tower on every worker; returns the losses."""
     with tf.Graph().as_default():
         x, y = tf1.placeholder(tf.float32, [None, 4]), tf1.placeholder(tf.float32, [None, 1])
         losses = []
@@ -60,7 +60,7 @@ def in_graph(targets, workers, resource, steps=10):
 
 
 def between_graph(targets, resource, steps=100):
-    """A client for every worker, taking turns so that the losses are determined; gives them."""
+    """A client for every worker. They take turns, so that the losses are deterministic. Returns the losses."""
     turn, found, errors = threading.Condition(), [], []
 
     def client(task, count):
@@ -182,7 +182,7 @@ class ClusterTest(unittest.TestCase):
 
     def test_a_traced_step_tells_what_travelled(self):
         def received(targets):
-            """Which device got how many bytes from which other one, by the rows of a traced step."""
+            """The bytes that each device received from each other one, from the rows of a traced step."""
             with tf.Graph().as_default(), tf1.Session(targets["worker"][0]) as session:
                 with tf1.device("/job:ps/task:0"):
                     v = tf1.get_variable("v", [1000], initializer=tf1.ones_initializer())
@@ -207,7 +207,7 @@ class ClusterTest(unittest.TestCase):
                         rows.append((device.device, label[3], size))
             return sorted(rows)
 
-        # A TensorFlow master does not wait until tasks begin to note what they receive, so its rows may be fewer.
+        # A TensorFlow master does not wait until tasks record transfers, so it may report fewer rows.
         ps, worker = "/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"
         for kinds in ({("ps", 0): THEIRS, ("worker", 0): OURS}, OURS):
             with self.subTest(kinds=kinds), serving.cluster(kinds, {"ps": 1, "worker": 1}) as targets:

@@ -29,7 +29,7 @@ VICTIMS = [("worker", 0), ("ps", 0), ("ps", 1), CLIENT]
 
 
 class Clients:
-    """Clients that save, one after the other, each in a process of its own."""
+    """Clients that save one after another, each in a process of its own."""
 
     def __enter__(self):
         self.parent = subprocess.Popen([sys.executable, "saving_client.py"], stdin=subprocess.PIPE,
@@ -42,7 +42,7 @@ class Clients:
         self.parent.stdout.close()
 
     def start(self, **how):
-        """Starts a client; gives the number of its process."""
+        """Starts a client; returns its process id."""
         self.parent.stdin.write(json.dumps(how) + "\n")
         self.parent.stdin.flush()
         return self.told("process")
@@ -55,7 +55,7 @@ class Clients:
         return int(number)
 
     def saves_until_over(self):
-        """The number of the last step that was saved before the client ended, and how it ended."""
+        """The last step that was saved before the client ended, and its exit code."""
         saved = None
         for line in self.parent.stdout:
             word, number = line.split()
@@ -69,7 +69,7 @@ class Clients:
 class CrashWhileSavingTest(unittest.TestCase):
 
     def check(self, folder, latest):
-        """Every value of the latest checkpoint is there, whole, and of one and the same step."""
+        """The latest checkpoint is complete, and all its values are of the same step."""
         prefix = tf.train.latest_checkpoint(folder)
         self.assertIsNotNone(prefix)
         reader = tf.train.load_checkpoint(prefix)
@@ -95,7 +95,7 @@ class CrashWhileSavingTest(unittest.TestCase):
                     (shutil.rmtree if os.path.isdir(left) else os.remove)(left)
 
     def kill_while_saving(self, clients, process, tasks, victim, rng):
-        """Lets a client save twice; in the middle of one of the next saves the victim dies. Gives the last step that was
+        """Lets a client save twice; the victim is killed during one of the next saves. Returns the last step that was
         saved."""
         for _ in range(2):
             clients.told("saving")

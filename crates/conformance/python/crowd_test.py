@@ -1,6 +1,6 @@
 """Many clients on many tasks at once: no update is lost, and the servers' memory does not grow.
 
-CROWD_STEPS sets how many steps each client makes; `cargo xtask soak` asks for many.
+CROWD_STEPS sets the number of steps of each client; `cargo xtask soak` uses a large number.
 """
 import multiprocessing
 import os
@@ -18,13 +18,13 @@ tf1.disable_eager_execution()
 
 WORKERS, PS, CLIENTS = 8, 2, 16
 STEPS = int(os.environ.get("CROWD_STEPS", "60"))
-LOOKS = 100   # how often memory is looked at while the clients run
-WARM_UP = 40  # looks at the beginning, while threads, connections and lists of freed blocks still grow
-BLOCK = 1.0   # megabytes: an allocator takes this much at once, so a server may have grown by it without any leak
+LOOKS = 100   # measurements of memory while the clients run
+WARM_UP = 40  # measurements at the start, while threads, connections and lists of freed blocks still grow
+BLOCK = 1.0   # megabytes: the unit in which an allocator takes memory, so a server may grow by it without a leak
 
 
 def graph(worker, client):
-    """Shared counters on every ps; what is added comes from a worker."""
+    """Shared counters on every ps, and values from a worker that are added to them."""
     counters, adds = [], []
     for ps in range(PS):
         with tf1.device(f"/job:ps/task:{ps}"):
@@ -63,7 +63,7 @@ def resident(process):
 
 
 def chief(target, what):
-    """Makes the counters, or checks them."""
+    """Creates the counters, or checks them."""
     with tf.Graph().as_default():
         _, counters, _, _ = graph(0, 0)
         with tf1.Session(target) as session:
@@ -77,7 +77,7 @@ def chief(target, what):
 
 
 def watch(processes, done):
-    """Memory of every server each time a share of the steps is done, [(steps, [megabytes])]."""
+    """The memory of every server after each share of the steps, [(steps, [megabytes])]."""
     looks = []
     for look in range(1, LOOKS + 1):
         goal = CLIENTS * STEPS * look // LOOKS
@@ -88,8 +88,8 @@ def watch(processes, done):
 
 
 def growth(steps, megabytes):
-    """How much a server grows in 1000 steps, by least squares, and how far off that may be by chance: three times its
-    standard error, and a block on the whole way."""
+    """The growth of a server in 1000 steps, by least squares, and its uncertainty: three times the standard error, plus
+    one block over all steps."""
     steps, megabytes = np.array(steps) / 1000, np.array(megabytes)
     (slope, start), spread = np.polyfit(steps, megabytes, 1), np.sum((steps - steps.mean()) ** 2)
     error = np.sqrt(np.sum((megabytes - start - slope * steps) ** 2) / (len(steps) - 2) / spread)
@@ -104,7 +104,7 @@ def as_chief(fork, target, what):
 
 
 def crowd():
-    """All of it, in a process that has no session of its own: clients are forks that share its memory."""
+    """The whole test, in a process without a session of its own, because clients are forks that share its memory."""
     fork = multiprocessing.get_context("fork")
     begin, done, results = fork.Barrier(CLIENTS + 1), fork.Value("q", 0), fork.SimpleQueue()
     with serving.cluster("flowgrid", {"ps": PS, "worker": WORKERS}) as targets:

@@ -1,4 +1,4 @@
-"""Our program as users meet it: what `flowgrid demo` and `flowgrid run` tell and write; what happens to `demo` and `local`
+"""The program from a user's view: what `flowgrid demo` and `flowgrid run` print and write, and what `demo` and `local` do
 when they are interrupted, lose a task, or are killed."""
 import contextlib
 import json
@@ -18,7 +18,7 @@ import serving
 
 tf1 = tf.compat.v1
 
-SECONDS = 60  # for what should take less than one
+SECONDS = 60  # for operations that should take less than one
 
 
 def environment_of(process):
@@ -28,8 +28,8 @@ def environment_of(process):
 
 
 class Program:
-    """Our program in a session of its own, as at a terminal. All processes it starts carry a mark, so they are found
-    even when it is gone."""
+    """Our program in a session of its own, as at a terminal. All processes it starts are marked, so they are found
+    even after it has ended."""
 
     def __init__(self, *args):
         self.mark = f"FLOWGRID_TEST_MARK={os.getpid()}-{time.monotonic_ns()}"
@@ -40,7 +40,7 @@ class Program:
         self.said = ""
 
     def interrupt(self, number):
-        """What a terminal does: everybody in the group gets the signal."""
+        """Sends a signal to the whole process group, as a terminal does."""
         os.killpg(self.process.pid, number)
 
     def running(self):
@@ -58,7 +58,7 @@ class Program:
                     if args[1] == "server" and args[args.index("--job") + 1:][:3] == [job, "--task", str(index)])
 
     def wait_for(self, pattern):
-        """Reads what it prints until that is there."""
+        """Reads its output until the pattern appears."""
         deadline = time.monotonic() + SECONDS
         while not re.search(pattern, self.said):
             if not select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))[0]:
@@ -69,12 +69,12 @@ class Program:
             self.said += more.decode()
 
     def end(self):
-        """Waits for its end; gives its exit code and all it said."""
+        """Waits for its end; returns its exit code and its output."""
         said, errors = self.process.communicate(timeout=SECONDS)
         return self.process.returncode, self.said + said.decode() + errors.decode()
 
     def listens(self):
-        """Whether it handles SIGINT itself."""
+        """True if it handles SIGINT itself."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGINT - 1) & 1
 
@@ -104,12 +104,12 @@ def program(*args):
 
 
 def demo(*flags):
-    """A demo that trains until it is told to stop."""
+    """A demo that trains until it gets a signal."""
     return program("demo", "--ps", "1", "--workers", "2", "--steps", "100000000", *flags)
 
 
 def flowgrid(*args):
-    """Runs our program to its end; gives what it said."""
+    """Runs the program to its end; returns its output."""
     done = subprocess.run([os.environ["FLOWGRID_BIN"], *args], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
     assert done.returncode == 0, done.stdout
@@ -117,7 +117,7 @@ def flowgrid(*args):
 
 
 class EndTest(unittest.TestCase):
-    """How the demo ends that was to train for ever."""
+    """How a demo with very many steps ends."""
 
     def test_ctrl_c_ends_it_well(self):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -156,7 +156,7 @@ class EndTest(unittest.TestCase):
             self.assertEqual(running.running(), {})
 
     def test_who_cannot_wait_sends_a_second_signal(self):
-        """A session waits for a ps that never comes."""
+        """A session waits for a ps that never starts."""
         ports = serving.free_ports(2)
         cluster = f"ps=127.0.0.1:{ports[0]};worker=127.0.0.1:{ports[1]}"
         with program("server", "--cluster", cluster, "--job", "worker") as server:
@@ -206,13 +206,13 @@ class LocalTest(unittest.TestCase):
             running.wait_until(lambda: not running.running())
 
 
-# What the network has on each of two ps, in bytes: 144 x 64 and 64 x 10 weights; 64 and 10 biases.
+# The bytes of the network on each of two ps: 144 x 64 and 64 x 10 weights; 64 and 10 biases.
 WEIGHTS = [(144 * 64 + 64 * 10) * 4, (64 + 10) * 4]
-POWERS = 2 * 4  # of Adam: beside the bias that is first by name, on the second ps, and the first reads them
+POWERS = 2 * 4  # of Adam: colocated with the bias that is first by name, on the second ps; the first ps reads them
 
 
 def travelled(said):
-    """The table of what travelled, {task: (received, sent)}."""
+    """The table of bytes sent between tasks, {task: (received, sent)}."""
     row = re.compile(r"^/job:(\w+)/replica:0/task:(\d+) +((?:about )?\d+) +((?:about )?\d+)$", re.M)
     return {(job, int(task)): (received, sent) for job, task, received, sent in row.findall(said)}
 
@@ -226,12 +226,12 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(len(found), 4, said)
         numbers = {task: (int(received), int(sent)) for task, (received, sent) in found.items()}
         for worker in range(2):
-            # A step fetches all weights and sends all gradients, and there is nothing else to move.
+            # A step fetches all weights and sends all gradients, and nothing else.
             self.assertEqual(numbers["worker", worker], (15 * sum(WEIGHTS), 15 * sum(WEIGHTS)), said)
         self.assertEqual(numbers["ps", 0], (30 * (WEIGHTS[0] + POWERS), 30 * WEIGHTS[0]), said)
         self.assertEqual(numbers["ps", 1], (30 * WEIGHTS[1], 30 * (WEIGHTS[1] + POWERS)), said)
 
-    def test_tasks_that_do_not_count_are_estimated_and_that_is_said(self):
+    def test_tasks_without_counters_are_estimated(self):
         kinds = {("ps", 0): "tensorflow", ("ps", 1): "flowgrid", ("worker", 0): "flowgrid"}
         with serving.cluster(kinds, {"ps": 2, "worker": 1}) as targets:
             hosts = {job: ",".join(target.removeprefix("grpc://") for target in tasks) for job, tasks in targets.items()}
@@ -282,12 +282,12 @@ class Trace:
         return [event for event in self.events if event["ph"] == phase]
 
     def inside(self, arrow):
-        """Whether an end of an arrow is in something that ran."""
+        """True if an end of an arrow is within a slice."""
         slices = (event for event in self.of("X") if (event["pid"], event["tid"]) == (arrow["pid"], arrow["tid"]))
         return any(event["ts"] <= arrow["ts"] <= event["ts"] + event["dur"] for event in slices)
 
     def transfers(self, test):
-        """Checks the whole file; gives the arrows between tasks, {(from, to)}."""
+        """Checks the whole file; returns the arrows between tasks, {(from, to)}."""
         for event in self.of("X"):
             test.assertIn(event["pid"], self.tasks)
             test.assertRegex(self.rows[event["pid"], event["tid"]], r"^CPU:\d+( receives)?( \(\d+\))?$")

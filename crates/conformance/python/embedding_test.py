@@ -1,5 +1,5 @@
-"""Embeddings as Python builds them, partitioned over two ps: lookups, their gradients and what optimizers make of them
-are what a session of TensorFlow gives."""
+"""Embeddings as Python builds them, partitioned over two ps: lookups, their gradients and the updates of optimizers
+equal those of a session of TensorFlow."""
 import itertools
 import unittest
 
@@ -39,7 +39,7 @@ def table(name, resource):
 def lookups(rows, strategy):
     """All ways to look up rows of a table."""
     words = sparse([3, 10, 3, 0, 7, 7], tf.int64)
-    # A negative word counts for none, and so does a weight that is not positive.
+    # Negative words are ignored, and so are weights that are not positive.
     holes = sparse([3, -1, 3, 0, 7, 7], tf.int64)
     weights, signs = sparse([0.5, 2, 1, 3, 1, -1.5], tf.float32), sparse([0.5, 2, 0, 3, 1, 1.5], tf.float32)
     yield tf1.nn.embedding_lookup(rows, tf.constant([[1, 10], [5, 1]], tf.int64), strategy)
@@ -52,7 +52,7 @@ def lookups(rows, strategy):
 
 
 def answers(target, resource):
-    """What lookups give, what their gradients are, and what all variables are after some steps of each optimizer."""
+    """The results of lookups, their gradients, and all variables after some steps of each optimizer."""
     ps = 2 if target else 0
     with tf.Graph().as_default(), tf1.device(tf1.train.replica_device_setter(ps_tasks=ps)):
         found, gradients, steps = [], [], []

@@ -1,4 +1,4 @@
-"""Tasks that are killed, stopped and restarted while others train: survivors learn of it soon, and go on.
+"""Tasks that are killed, stopped and restarted while others train: survivors detect it soon, and continue.
 
 FAULT_ROUNDS sets how many faults each kind of training is put through; `cargo xtask soak` asks for many.
 """
@@ -18,8 +18,8 @@ tf1 = tf.compat.v1
 tf1.disable_eager_execution()
 
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
-PATIENCE = 6.0  # seconds a survivor's call may last after a fault
-LIMIT = 5.5     # what clients allow a call at most: only the client itself notices that its master is stopped
+PATIENCE = 6.0  # seconds that a survivor's call may take after a fault
+LIMIT = 5.5     # the time limit of clients: only the client itself detects that its master is stopped
 
 
 class Call:
@@ -46,7 +46,7 @@ class Trainer(threading.Thread):
         self.stopping = False
 
     def own(self, task):
-        """Whether the task is its master: then no process is left to report the failure."""
+        """True if the task is its master: then no process can report the failure."""
         return task == ("worker", self.master or 0)
 
     def run(self):
@@ -59,7 +59,7 @@ class Trainer(threading.Thread):
             try:
                 self.train_on(session)
             except tf.errors.OpError:
-                time.sleep(0.05)  # what failed is in self.calls already; the task may not be back yet
+                time.sleep(0.05)  # the failure is in self.calls already; the task may not be back yet
             finally:
                 with contextlib.suppress(tf.errors.OpError):  # with its master, the session is gone
                     self.call("close", session.close)
@@ -148,7 +148,7 @@ def towers():
 class FaultsTest(unittest.TestCase):
 
     def rounds(self, make_trainers, touches):
-        """Harms a random task, again and again; `touches(trainer, task)` says whom that concerns."""
+        """Kills, stops or restarts random tasks repeatedly; `touches(trainer, task)` says which trainers are affected."""
         self.worst = {"open": 0.0, "step": 0.0, "close": 0.0}
         with serving.tasks("flowgrid", {"ps": 2, "worker": 2}) as cluster:
             trainers, tasks, rng = make_trainers(cluster), list(cluster.running), random.Random(7)
@@ -170,8 +170,8 @@ class FaultsTest(unittest.TestCase):
         print(f"{ROUNDS} faults; the longest calls of survivors after one: {longest}")
 
     def one_round(self, cluster, trainers, touches, task, fault, long):
-        """One fault, which lasts until all whom it concerns have met it; a long one until they have met it twice, in a
-        step and in the attempt to begin a new session."""
+        """One fault, which lasts until all affected trainers have had an error; a long one until they have had two, in a
+        step and in the attempt to open a new session."""
         for trainer in trainers:
             self.assertTrue(trainer.progress(5, 60), "no steps before the fault")
         for trainer in trainers:
@@ -196,16 +196,16 @@ class FaultsTest(unittest.TestCase):
                 self.check(call, when, name, trainer.own(task), touches(trainer, task))
 
     def check(self, call, when, name, own, touched):
-        """A call that ended after the fault: it did not last long, and if it failed it says who is to blame."""
+        """A call that ended after the fault: it was short, and an error names the task."""
         lasted = call.end - max(call.begin, when)
         self.assertLess(lasted, PATIENCE, f"{call.kind}: {call.error}")
         if not own:
             self.worst[call.kind] = max(self.worst[call.kind], lasted)
         if call.error is None or own:
-            return  # what its own client library says of a master that is gone is not ours
+            return  # the error for a lost master is from the client library
         self.assertTrue(touched, f"it does not concern this one: {call.error}")
         expected = (tf.errors.UnavailableError, tf.errors.AbortedError)
-        # A session begins when all tasks are there, as in TensorFlow, and waits for them as long as the client allows.
+        # A session starts when all tasks answer, as in TensorFlow, and waits for them within the client's limit.
         late = (tf.errors.DeadlineExceededError,) if call.kind == "open" else ()
         self.assertIsInstance(call.error, expected + late, call.kind)
         self.assertIn(name, str(call.error))

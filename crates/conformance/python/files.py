@@ -27,7 +27,7 @@ def run(op):
 
 
 def write(folder):
-    """What Rust reads: a checkpoint with an index of several blocks and a tensor larger than any buffer."""
+    """Writes the files that Rust reads: a checkpoint with an index of several blocks and a tensor larger than any buffer."""
     with tf1.Graph().as_default():
         names = [f"layer_{number}/weights" for number in range(BLOCKS)] + ["large"]
         tensors = [tf.constant([number], tf.int32) for number in range(BLOCKS)]

@@ -1,5 +1,4 @@
-"""A variable whose first value is one number over and over takes no memory before it is changed, and other tasks read
-it all the same."""
+"""A variable whose initial value repeats one number takes no memory until it is changed, and other tasks can read it."""
 import unittest
 
 import numpy as np
@@ -12,7 +11,7 @@ tf1 = tf.compat.v1
 tf1.disable_eager_execution()
 
 ROWS, COLUMNS = 256, 1 << 18  # 256 MB
-MOST = 64  # MB of a ps that holds none of them
+MOST = 64  # MB of a ps without any of them
 
 
 class FirstValuesTest(unittest.TestCase):

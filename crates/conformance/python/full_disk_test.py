@@ -1,4 +1,4 @@
-"""A ps whose journal meets the end of its disk: an error that says so and is not tried again, and nothing is lost.
+"""A ps whose journal fills its disk: the error names the reason and is not retried, and no update is lost.
 
 The disk is a file system in memory that the test mounts for itself, in a namespace of its own.
 """
@@ -18,7 +18,7 @@ PS = "/job:ps/replica:0/task:0"
 
 
 class Disk:
-    """A folder that holds two megabytes."""
+    """A folder with space for two megabytes."""
 
     def __init__(self, folder, holder):
         self.folder = folder
@@ -35,7 +35,7 @@ def disk():
         holder = subprocess.Popen(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
-            serving.wait_ready(holder)  # it fails where users may not make namespaces
+            serving.wait_ready(holder)  # this fails where users may not create namespaces
             yield Disk(folder, holder)
         finally:
             holder.kill()
@@ -62,7 +62,7 @@ class FullDiskTest(unittest.TestCase):
                 train = counter.assign_add(tf.ones([numbers]))
             counted = 0
             with serving.process(ps), serving.process(worker):
-                # A code that it takes for the loss of a task would make it begin anew for ever.
+                # With the code of a lost task the session would be recovered again and again.
                 with self.assertRaises(tf.errors.ResourceExhaustedError) as failed:
                     with tf1.train.MonitoredTrainingSession(target) as session:
                         while counted < 10_000:

@@ -1,4 +1,4 @@
-"""A ps with a journal is killed again and again: no update that a client heard of is lost, and nothing is done twice."""
+"""A ps with a journal is killed again and again: no update that was answered is lost, and none is applied twice."""
 import contextlib
 import os
 import tempfile
@@ -18,15 +18,15 @@ KILLS = int(os.environ.get("JOURNAL_KILLS", "5"))
 
 @contextlib.contextmanager
 def journaled(size, *flags):
-    """A cluster whose ps keeps a journal, and has these flags."""
+    """A cluster whose ps has a journal and these flags."""
     with tempfile.TemporaryDirectory() as folder, serving.tasks(
             "flowgrid", size, flags={"ps": ["--journal", folder, *flags]}) as cluster:
         yield cluster
 
 
 def build(worker):
-    """Counters of both kinds, a matrix of which rows change, a large one that changes as a whole, and a slot that an
-    optimizer keeps."""
+    """Counters of both kinds, a matrix whose rows change, a large matrix that changes as a whole, and a slot of an
+    optimizer."""
     with tf1.device("/job:ps/task:0"):
         step = tf1.get_variable("step", [], tf.int64, tf1.zeros_initializer(), use_resource=False)
         rows = tf1.get_variable("rows", [50, 4], tf.float32, tf1.zeros_initializer(), use_resource=True)
@@ -43,7 +43,7 @@ def build(worker):
 
 
 class Client(threading.Thread):
-    """Counts what it was told of, and asks what became of a step that failed."""
+    """Counts the steps that were answered, and checks the result of a step that failed."""
 
     def __init__(self, target, worker):
         super().__init__()
@@ -54,7 +54,7 @@ class Client(threading.Thread):
             self.missing = tf1.report_uninitialized_variables()
         self.counted, self.unknown, self.latest = 0, 0, 0
         self.failures, self.wrong, self.stopping = [], [], False
-        self.changed = threading.Condition()  # of what it counted, or found wrong
+        self.changed = threading.Condition()  # notified when it has counted, or found an error
 
     def run(self):
         self.work()
@@ -62,7 +62,7 @@ class Client(threading.Thread):
             self.changed.notify_all()
 
     def wait_for(self, count, seconds):
-        """Whether it has counted so many, or found something wrong, in time."""
+        """True if it has counted this many steps, or found an error, within the time limit."""
         with self.changed:
             return self.changed.wait_for(lambda: self.counted >= count or self.wrong, seconds)
 
@@ -80,7 +80,7 @@ class Client(threading.Thread):
                 self.wrong.append(error)
 
     def ask(self, session):
-        """What became of the step that was cut off: it was done or not, and nothing else is lost."""
+        """Checks the interrupted step: it was applied or not, and nothing else is lost."""
         missing, rows, large, step = session.run([self.missing, self.rows, self.large, self.step])
         done = rows[self.worker]
         if missing.size or (done != done[0]).any() or not 0 <= done[0] - self.counted <= self.unknown:
@@ -139,17 +139,17 @@ class JournalTest(unittest.TestCase):
             # One call fails for each kill: the new session waits for the ps.
             self.assertLessEqual(len(client.failures), KILLS, client.failures)
         np.testing.assert_array_equal(rows[2:], np.zeros([48, 4]))
-        # A step that was cut off may have changed its row and not the counter.
+        # An interrupted step may have changed its row and not the counter.
         counted, failed = sum(client.counted for client in clients), sum(len(client.failures) for client in clients)
         self.assertLessEqual(step, counted)
         self.assertGreaterEqual(step, counted - failed)
         np.testing.assert_array_equal(large, np.full([300, 200], large[0, 0]))
-        # It may be the large one that a cut-off step has changed, and not its row.
+        # An interrupted step may have changed the large matrix and not its row.
         self.assertLessEqual(abs(large[0, 0] - counted), failed)
 
 
 class PatientChief(tf1.train.ChiefSessionCreator):
-    """A chief that takes variables as they are if all have a value; else it restores or initializes them, as chiefs do.
+    """A chief that keeps the variables if all have values; otherwise it restores or initializes them, as usual.
 
     docs/journal.md shows it."""
 
@@ -168,7 +168,7 @@ class MonitoredTest(unittest.TestCase):
 
     @contextlib.contextmanager
     def killed_at_step_12(self, monitored):
-        """A session that has made 12 steps, and whose ps was killed since; yields it and the counter."""
+        """A session that has run 12 steps, and whose ps was killed after that; yields it and the counter."""
         with tempfile.TemporaryDirectory() as folder, journaled({"ps": 1, "worker": 1}) as cluster, \
                 tf.Graph().as_default():
             with tf1.device(tf1.train.replica_device_setter(ps_tasks=1, worker_device="/job:worker/task:0")):
@@ -217,7 +217,7 @@ class Replica(threading.Thread):
         super().__init__(daemon=True)
         self.worker, self.graph = worker, tf.Graph()
         self.steps, self.began, self.error = [], [], None
-        self.changed = changed  # told when one of these does
+        self.changed = changed  # notified when one of these changes
         setter = tf1.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{worker}")
         with self.graph.as_default(), tf1.device(setter):
             self.step = tf1.train.get_or_create_global_step()
@@ -247,7 +247,7 @@ class Replica(threading.Thread):
         replica = self
 
         class Beginnings(tf1.train.SessionRunHook):
-            """Notes at which step sessions begin."""
+            """Records the step at which each session starts."""
 
             def after_create_session(self, session, coord):
                 replica.note(replica.began, session.run(replica.step))
@@ -285,7 +285,7 @@ class SynchronousTest(unittest.TestCase):
     def kill_once(self, cluster):
         changed = threading.Condition()
         replicas = chief, worker = [Replica(cluster.target("worker", task), task, changed) for task in range(2)]
-        # A worker that finds no variables looks again 30 s later.
+        # A worker that finds no variables checks again 30 s later.
         chief.start()
         self.wait_for(changed, replicas, lambda: chief.began)
         worker.start()
@@ -295,15 +295,15 @@ class SynchronousTest(unittest.TestCase):
             replica.join(30)
             self.assertFalse(replica.is_alive(), replica.steps[-5:])
             self.assertIsNone(replica.error)
-            # Each made one new session, and the step never went back.
+            # Each opened one new session, and the step never decreased.
             self.assertEqual(len(replica.began), 2, replica.began)
             self.assertGreaterEqual(replica.began[1], 20)
             self.assertEqual(replica.steps, sorted(replica.steps))
         with tf1.Session(cluster.target("worker", 0), graph=chief.graph) as session:
             w, step = session.run([chief.w, chief.step])
         self.assertGreaterEqual(step, SYNCHRONOUS_STEPS)
-        # Whatever was applied is in w once. The chief's thread applies and then counts; it was cut off twice, by the
-        # kill and by its own end.
+        # Each update is in w once. The chief's thread applies and then counts; it was interrupted twice, by the kill and
+        # by its own end.
         self.assertIn((10 - w) / 0.5 - step, (0, 1, 2))
 
 

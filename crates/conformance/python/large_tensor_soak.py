@@ -1,4 +1,4 @@
-"""A tensor that is larger than any message of TensorFlow's goes from one of our tasks to another.
+"""A tensor that is larger than TensorFlow's largest message is sent from one of our tasks to another.
 
 It takes 8 GB of memory, so only `cargo xtask soak` runs it.
 """

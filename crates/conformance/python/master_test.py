@@ -1,5 +1,5 @@
-"""The master over several tasks: who is missing when a session begins, pieces of steps, callables, containers, filters,
-and where nodes went."""
+"""The master over several tasks: missing tasks when a session starts, partial runs, callables, containers, filters,
+and placement."""
 import concurrent.futures
 import contextlib
 import socket
@@ -23,7 +23,7 @@ PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 
 @contextlib.contextmanager
 def greeter(greeting):
-    """A server that says this to everybody, or listens and says nothing; gives its address."""
+    """A server that sends this to every client, or listens and sends nothing; yields its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         held = []
 
@@ -46,7 +46,7 @@ def greeter(greeting):
 
 @contextlib.contextmanager
 def empty_grpc_server():
-    """A gRPC server that knows no method; gives its address."""
+    """A gRPC server without methods; yields its address."""
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -57,7 +57,7 @@ def empty_grpc_server():
 
 
 class MissingTasksTest(unittest.TestCase):
-    """A worker whose ps are not what they should be."""
+    """A worker whose ps are missing, or are other servers."""
 
     def setUp(self):
         self.enterContext(tf.Graph().as_default())
@@ -137,7 +137,7 @@ class TwoTasksTest(unittest.TestCase):
         self.assertEqual(session.run(doubled, {x: 3}), 6)
 
     def abandoned(self, name, end, **config):
-        """How much is in a queue of the ps when a step that waits for it was abandoned, and something came after."""
+        """The size of a queue of the ps after a step that waited for it was cancelled and an element was added."""
         with tf1.device(PS):
             x = tf1.placeholder(tf.float32, [])
             doubled = x * 2

@@ -1,17 +1,17 @@
-"""How much memory the tasks of a cluster take."""
+"""The memory of the tasks of a cluster."""
 import tensorflow as tf
 
 tf1 = tf.compat.v1
 
 
 def peak(process):
-    """Megabytes, the most since the process began or its peak was forgotten."""
+    """The peak memory in megabytes, since the start or the last reset."""
     with open(f"/proc/{process.pid}/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
 
 
 def initialize(session, processes):
-    """Gives all variables their first values; the peaks of the processes begin after that."""
+    """Initializes all variables, and then resets the peaks of the processes."""
     session.run(tf1.global_variables_initializer())
     for process in processes:
         with open(f"/proc/{process.pid}/clear_refs", "w") as refs:

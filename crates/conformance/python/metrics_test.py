@@ -1,4 +1,4 @@
-"""What tasks tell about themselves: to clients that ask, and in event files that the real TensorBoard reads."""
+"""The metrics of tasks: as counters that clients read, and in event files that the real TensorBoard reads."""
 import collections
 import os
 import re
@@ -13,7 +13,7 @@ from tensorboard.backend.event_processing import event_accumulator
 import serving
 
 tf1 = tf.compat.v1
-FLOATS = 1000  # those that cross from ps to worker at every step of `crossing`
+FLOATS = 1000  # sent from ps to worker in every step of `crossing`
 
 
 def scalars(folder):
@@ -25,7 +25,7 @@ def scalars(folder):
 
 
 def end(processes):
-    """Asks servers to stop, as an operator would, and waits for them."""
+    """Stops servers with a signal, as an operator would, and waits for their end."""
     for process in processes:
         process.send_signal(signal.SIGTERM)
     for process in processes:
@@ -33,7 +33,7 @@ def end(processes):
 
 
 def crossing():
-    """What gives a variable of the ps its value, and its sum on the worker."""
+    """An initializer of a variable on the ps, and its sum on the worker."""
     with tf.device("/job:ps/task:0"):
         handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[FLOATS], shared_name="floats")
         assign = tf.raw_ops.AssignVariableOp(resource=handle, value=tf.ones([FLOATS]))
@@ -49,7 +49,7 @@ def counter(device, name):
 
 
 def gradients_and_queue():
-    """Three gradients of step 0 for an accumulator of the ps and two that come too late, two elements for a queue."""
+    """Three gradients of step 0 for an accumulator on the ps and two stale ones, and two elements for a queue."""
     with tf.device("/job:ps/task:0"):
         accumulator = tf1.ConditionalAccumulator(tf.float32, shape=[], shared_name="w:0/grad_accum")
         step = tf1.placeholder(tf.int64, [])

@@ -1,5 +1,5 @@
 """Programs that learn digits on one ps and two workers with a MonitoredTrainingSession, as processes of their own: an
-unchanged Python script, the same in Rust, and one of each in one job."""
+unmodified Python script, the same in Rust, and one of each in one job."""
 import importlib.util
 import os
 import pathlib
@@ -16,7 +16,7 @@ import serving
 PROGRAM = "12_mnist_cluster"
 PYTHON, RUST = "python", "rust"
 STEPS = 200
-# It begins at log(10) = 2.3. On TensorFlow's own servers the script comes below 0.02 each for itself and together.
+# It starts at log(10) = 2.3. On TensorFlow's servers the script reaches less than 0.02, asynchronous and synchronous.
 LOSS = 0.1
 
 
@@ -48,7 +48,7 @@ class MnistTest(unittest.TestCase):
                                   *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 for task, language in enumerate(languages)]
             try:
-                # Apart: a queue runner that outlives its session writes a traceback into the middle of what is printed.
+                # Separately: a queue runner that outlives its session writes a traceback between the printed lines.
                 said = [worker.communicate(timeout=120) for worker in workers]
             finally:
                 for worker in workers:
@@ -65,7 +65,7 @@ class MnistTest(unittest.TestCase):
         shapes = reader.get_variable_to_shape_map()
         layers = {"hidden/kernel": [784, 64], "hidden/bias": [64], "logits/kernel": [64, 10], "logits/bias": [10]}
         self.assertEqual({name: shapes[name] for name in layers}, layers)
-        # A worker that comes late makes few steps, so it is what both have learned that counts: on pictures of later.
+        # A worker that starts late makes few steps, so the result of both is checked, on pictures of later batches.
         pixels, labels = twin().digits(10_000)
         hidden = np.maximum(pixels @ reader.get_tensor("hidden/kernel") + reader.get_tensor("hidden/bias"), 0)
         logits = hidden @ reader.get_tensor("logits/kernel") + reader.get_tensor("logits/bias")

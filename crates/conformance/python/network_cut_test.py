@@ -1,4 +1,4 @@
-"""A network that is cut between two machines: nothing is refused, nothing is closed, packets just do not arrive.
+"""A network that is cut between two machines: connections are neither refused nor closed, but packets do not arrive.
 
 The machines are network namespaces that the test makes for itself, joined by a cable. It is cut by sending to a hardware
 address that no machine has.
@@ -23,16 +23,16 @@ NEAR, FAR = "10.77.0.1", "10.77.0.2"
 UNUSED_ADDRESS = "02:00:00:00:00:99"
 PS = "/job:ps/replica:0/task:0"
 PATIENCE = 6.0  # seconds a call may last after the cut
-LIMIT = 60_000  # milliseconds after which a client gives up by itself
+LIMIT = 60_000  # milliseconds until the time limit of the client itself
 
 
 class NetworkCutTest(unittest.TestCase):
 
     def test_a_cut_is_noticed_and_named_and_healed(self):
-        # As root of a user namespace of its own, so that anybody may run it.
+        # As root of a user namespace of its own, so that every user may run it.
         own = ["unshare", "--user", "--map-root-user", "--net"]
         if subprocess.run([*own, "true"], capture_output=True).returncode:
-            own = ["unshare", "--net"]  # where users may not make any, but this one is root
+            own = ["unshare", "--net"]  # where users may not create any, but this one is root
         program = "import network_cut_test; network_cut_test.scenario()"
         ended = subprocess.run([*own, sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, timeout=300, env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"})
@@ -41,7 +41,7 @@ class NetworkCutTest(unittest.TestCase):
 
 
 class Machines:
-    """This namespace and another one, `far`, joined by a cable."""
+    """This namespace and another one, `far`, connected by a virtual cable."""
 
     def __init__(self, holder):
         self.far = ["nsenter", "--target", str(holder.pid), "--net"]
@@ -69,7 +69,7 @@ def ip(*words, where=()):
 
 @contextlib.contextmanager
 def machines():
-    """Two machines that are there until this ends."""
+    """Two machines that exist while the context is active."""
     holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo ready; exec cat"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True)
     try:
@@ -104,22 +104,22 @@ def scenario():
 
         both.cut()
         cut = time.monotonic()
-        check.assertEqual(session.run(elsewhere), 21.0)  # it does not concern a step without the ps
+        check.assertEqual(session.run(elsewhere), 21.0)  # a step without the ps is not affected
         named(check, waiting.error(), time.monotonic() - cut)
         begin = time.monotonic()
         named(check, failure(session, count), time.monotonic() - begin)
         check.assertEqual(session.run(elsewhere), 21.0)
-        late = failure(connect(graph, spec, 3_000), count)  # a session that begins now waits as long as it may
+        late = failure(connect(graph, spec, 3_000), count)  # a session that starts now waits until its limit
         check.assertIsInstance(late, tf.errors.DeadlineExceededError)
         check.assertIn(PS, str(late))
 
         both.heal()
         session.close()
         session = connect(graph, spec)
-        check.assertEqual(session.run(count), 2.0)  # the ps was there all the time, and no step was done twice
-        session.run(graph.wait_unlocked)            # what the lost step held on the ps is free again,
+        check.assertEqual(session.run(count), 2.0)  # the ps was alive all the time, and no step was applied twice
+        session.run(graph.wait_unlocked)            # the lost step has released its lock on the ps,
         session.run(graph.put)
-        check.assertEqual(session.run(graph.take), 7)  # and it takes no values any more
+        check.assertEqual(session.run(graph.take), 7)  # and takes no values any more
         session.close()
 
 
@@ -129,7 +129,7 @@ def connect(graph, spec, limit=LIMIT):
 
 
 class Waiting(threading.Thread):
-    """A step that does not end by itself."""
+    """A step that does not end on its own."""
 
     def __init__(self, session, fetch):
         super().__init__(daemon=True)
@@ -145,7 +145,7 @@ class Waiting(threading.Thread):
 
 
 def failure(session, fetch):
-    """The error of a step, none if it has none."""
+    """The error of a step, or None."""
     try:
         session.run(fetch)
     except tf.errors.OpError as error:

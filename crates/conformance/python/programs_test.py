@@ -1,4 +1,4 @@
-"""Programs that tutorials on distributed TensorFlow show, on our servers; and what is said of their usual mistakes."""
+"""Programs of tutorials on distributed TensorFlow on our servers, and the errors of common mistakes in them."""
 import contextlib
 import io
 import os
@@ -21,14 +21,14 @@ def fresh_graph():
 
 
 def flowgrid(*args, env=None):
-    """Runs our program to its end; gives its exit code and what it said."""
+    """Runs the program to its end; returns its exit code and its output."""
     done = subprocess.run([os.environ["FLOWGRID_BIN"], *args], capture_output=True, text=True, timeout=60,
                           stdin=subprocess.DEVNULL, env=os.environ | (env or {}))
     return done.returncode, done.stdout + done.stderr
 
 
 def on_the_eighth_worker():
-    """Parameters on two ps tasks, the rest on /job:worker/task:7; gives logits, loss and train_op."""
+    """Parameters on two ps tasks, the rest on /job:worker/task:7; returns logits, loss and train_op."""
     with tf1.device("/job:ps/task:0"):
         weights_1 = tf1.Variable(tf.ones([4, 3]) * 0.5)
         biases_1 = tf1.Variable(tf.zeros([3]))
@@ -55,7 +55,7 @@ class ProgramsTest(unittest.TestCase):
                 self.assertLess(losses[-1], losses[0])
 
     def test_the_eighth_of_three_workers(self):
-        """The program above on the cluster that the same tutorial shows."""
+        """The program above on the cluster of the same tutorial."""
         with serving.cluster("flowgrid", {"ps": 2, "worker": 3}) as targets, fresh_graph():
             logits, _, train_op = on_the_eighth_worker()
             with tf1.Session(targets["worker"][0]) as session:
@@ -123,7 +123,7 @@ class ProgramsTest(unittest.TestCase):
                     session.run(res)
 
     def test_a_client_with_the_old_name_of_the_initializer(self):
-        """The tutorial's client: no initial values said, and `init` made on the worker."""
+        """The tutorial's client: without initializers, and with `init` on the worker."""
         with serving.cluster("flowgrid", {"ps": 1, "worker": 1}) as targets, fresh_graph():
             with tf1.device("/job:ps/task:0"):
                 w = tf1.get_variable("w", shape=[2, 4], dtype=tf.float32)
@@ -136,13 +136,13 @@ class ProgramsTest(unittest.TestCase):
                 sess.run(init)
                 value, weights, biases = sess.run([res, w, b], {x: [[1.0, 2.0]]})
                 np.testing.assert_allclose(value, [[1.0, 2.0]] @ weights, rtol=1e-5)
-                # Glorot's uniform distribution, which TensorFlow takes when no other is said.
+                # Glorot's uniform distribution, TensorFlow's default.
                 for drawn, limit in ((weights, np.sqrt(6 / (2 + 4))), (biases, np.sqrt(6 / (4 + 4)))):
                     self.assertLess(np.abs(drawn).max(), limit)
                     self.assertEqual(len(np.unique(drawn)), drawn.size)
 
     def test_a_session_without_a_target_has_no_such_devices(self):
-        """The same client with `tf.Session()`: TensorFlow's own runtime in the client answers, no server of ours."""
+        """The same client with `tf.Session()`: TensorFlow's runtime in the client answers, not a server of ours."""
         for variable_device in ("/job:ps/task:0", "/job:worker/task:0"):
             with fresh_graph():
                 with tf1.device(variable_device):
@@ -153,7 +153,7 @@ class ProgramsTest(unittest.TestCase):
                     self.assertIn(part, str(caught.exception))
 
     def test_targets_that_are_none(self):
-        """What TensorFlow's client says itself, before anything is sent: that `grpc://` or a port is missing."""
+        """Errors of TensorFlow's client itself, before it sends anything: `grpc://` or a port is missing."""
         with serving.cluster("flowgrid", {"ps": 1, "worker": 1}) as targets:
             address = targets["worker"][0].removeprefix("grpc://")
             for target in (address, "worker0.example.com:port", "worker0.example.com:2222"):
@@ -167,7 +167,7 @@ class ProgramsTest(unittest.TestCase):
                 tf1.Session("grpc://" + address, graph=tf.Graph())
 
     def test_words_that_python_does_not_know(self):
-        """Slips of the pen in tutorials. Python answers these itself, and names the word; no server is asked."""
+        """Typing errors in tutorials. Python reports these itself and names the word; no server is involved."""
         cluster = tf1.train.ClusterSpec({"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]})
         for error, word, line in [
             (TypeError, "clustercluster", lambda: tf1.train.replica_device_setter(
@@ -223,7 +223,7 @@ class ProgramsTest(unittest.TestCase):
                 self.assertIn(part, str(caught.exception))
 
     def test_supervisor_wants_devices_for_variables(self):
-        """Variables outside of the device scope are the mistake; inside is the cure."""
+        """Variables outside of the device scope are the mistake; variables inside are correct."""
         with serving.cluster("flowgrid", {"ps": 1, "worker": 2}) as targets:
             for task in range(2):
                 with fresh_graph(), contextlib.redirect_stderr(io.StringIO()):
@@ -240,8 +240,8 @@ class ProgramsTest(unittest.TestCase):
                 tf1.train.Supervisor(is_chief=False)
 
     def test_a_supervisor_inside_and_outside_of_the_device_scope(self):
-        """Tutorials say to make it outside. Inside, its own nodes are on the worker, and it does the same; and it is no
-        cure for variables without a device, wherever it is made."""
+        """Tutorials create it outside. Inside, its own nodes are on the worker, and it works the same. Neither helps
+        variables without a device."""
         def supervisor(step, task):
             with contextlib.redirect_stderr(io.StringIO()):
                 return tf1.train.Supervisor(is_chief=task == 0, global_step=step, logdir=None)

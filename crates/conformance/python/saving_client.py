@@ -1,4 +1,4 @@
-"""Clients that save again and again, each in a process of its own that can be killed.
+"""Clients that save repeatedly, each in a process of its own that can be killed.
 
     python saving_client.py
 
@@ -17,12 +17,12 @@ SIZE = 1 << 20  # floats in a variable
 
 
 def tell(*words):
-    # One write for a line: a test may kill this process at any time.
+    # One write for each line, because a test may kill this process at any time.
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
 def save_again_and_again(target, folder, step, sharded, same_name):
-    """Variables on two ps all have the number of the step; one checkpoint for every step, maybe in place of the last."""
+    """Variables on two ps whose value is the step; one checkpoint for each step, which may overwrite the last."""
     tf1.disable_eager_execution()
     variables = []
     for task, name in enumerate(["a", "b"]):
@@ -38,7 +38,7 @@ def save_again_and_again(target, folder, step, sharded, same_name):
     if state:
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
     config = tf1.ConfigProto(operation_timeout_in_ms=20_000)
-    session = tf1.Session(target, config=config)  # never closed: its server may be gone
+    session = tf1.Session(target, config=config)  # never closed, because its server may have been killed
     while True:
         step += 1
         session.run(update, {goal: step})
@@ -55,7 +55,7 @@ def main():
                 tell("process", os.getpid())
                 save_again_and_again(**json.loads(line))
             except (tf.errors.OpError, ValueError):
-                os._exit(0)  # a server is gone
+                os._exit(0)  # a server was killed
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)

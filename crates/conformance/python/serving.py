@@ -1,4 +1,4 @@
-"""Starts servers of either kind for a test, and always stops them."""
+"""Starts Flowgrid's and TensorFlow's servers for a test, and always stops them."""
 import contextlib
 import json
 import os
@@ -38,7 +38,7 @@ def command(kind, cluster, job, task, flags=()):
 
 
 def wait_ready(process, seconds=120):
-    """Waits for the one line a server prints when it listens; gives it."""
+    """Waits for the line that a server prints when it listens; returns it."""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         if not selector.select(seconds):
@@ -51,7 +51,7 @@ def wait_ready(process, seconds=120):
 
 @contextlib.contextmanager
 def process(command):
-    """A server that runs when this begins and is gone when it ends."""
+    """Runs a server while the context is active."""
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
     try:
         wait_ready(running)
@@ -63,12 +63,12 @@ def process(command):
 
 
 class Targets(dict):
-    """Where the tasks of a cluster are, {job: [target]}, and their processes."""
+    """The targets of a cluster, {job: [target]}, and its processes."""
     processes = ()
 
 
 class Tasks:
-    """Running tasks of one kind that can be lost and come back."""
+    """Running tasks of one kind that a test can kill and restart."""
 
     def __init__(self, kind, size, flags=None):
         ports = iter(free_ports(sum(size.values())))
@@ -97,7 +97,7 @@ class Tasks:
 
 @contextlib.contextmanager
 def tasks(kind, size, flags=None):
-    """Running tasks that a test may lose; those of ours get the flags of their job."""
+    """Running tasks that a test can kill and restart; Flowgrid's get the flags of their job."""
     all_tasks = Tasks(kind, size, flags)
     try:
         for job, hosts in all_tasks.spec.items():
@@ -113,8 +113,8 @@ def tasks(kind, size, flags=None):
 
 @contextlib.contextmanager
 def cluster(kinds, size, flags=(), environment=None, log=None):
-    """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields its Targets. Servers of ours get
-    these flags, all servers the environment, and their standard error goes to the log."""
+    """A running cluster: `kinds` is one kind for all, or {(job, task): kind}; yields its Targets. Flowgrid's servers
+    get the flags, all servers the environment, and their standard error goes to the log."""
     ports = iter(free_ports(sum(size.values())))
     spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in size.items()}
     running = []

@@ -18,10 +18,10 @@ RUST_STEPS, PYTHON_STEPS = 2, 3
 
 
 def model(optimizer):
-    """What trains, and all variables."""
+    """The training op, and all variables."""
     step = tf1.train.get_or_create_global_step()
     with tf1.variable_scope("model", use_resource=True):
-        # The first by name is made last, and is on the other ps.
+        # The first by name is created last, and is on the other ps.
         w = tf1.get_variable("w", initializer=tf.constant([[1.], [-2.]]))
         b = tf1.get_variable("b", initializer=tf.constant([0.]))
     x, y = tf.constant([[1, 2], [3, -1], [0.5, 0.25]]), tf.constant([[1.], [2.], [3.]])
@@ -31,7 +31,7 @@ def model(optimizer):
 
 
 def alone(optimizer, steps):
-    """All variables after so many steps of one worker, in TensorFlow itself."""
+    """All variables after a number of steps of one worker, in TensorFlow itself."""
     with tf.Graph().as_default(), tf1.Session() as session:
         train, variables = model(optimizer)
         session.run(tf1.global_variables_initializer())
@@ -62,7 +62,7 @@ def train_in_python(target, task, optimizer):
 class SlotsTest(unittest.TestCase):
 
     def check(self, optimizer, rust):
-        """The chief trains first; the other worker goes on where it has ended."""
+        """The chief trains first; the other worker continues after it."""
         steps = 0
         with serving.cluster("flowgrid", {"ps": 2, "worker": 2}) as targets:
             for task, target in enumerate(targets["worker"]):

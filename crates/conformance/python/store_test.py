@@ -1,4 +1,4 @@
-"""Files on S3: an unmodified client's graphs read and write them on our server, and TensorFlow reads what was written.
+"""Files on S3: an unmodified client's graphs read and write them on our server, and TensorFlow reads the results.
 
 The client itself cannot open s3:// (TensorFlow left that to another package), so what it does by itself, such as the
 file that names the newest checkpoint, is left out here.
@@ -29,7 +29,7 @@ def program(name):
 
 
 class OnS3(unittest.TestCase):
-    """One store and one server for all tests, a folder of the bucket for each."""
+    """One store and one server for all tests; each test has a folder of the bucket."""
 
     @classmethod
     def setUpClass(cls):
@@ -155,7 +155,7 @@ class Files(OnS3):
         self.assertEqual(self.tags(), {("loss", 3), ("weights", 3), ("loss", 4)})
 
     def tags(self):
-        """The summaries TensorFlow finds in the one event file."""
+        """The summaries that TensorFlow reads from the only event file."""
         with tempfile.TemporaryDirectory() as folder:
             self.store.download(BUCKET, self.folder, folder)
             (path,) = glob.glob(f"{folder}/{self.folder}/*tfevents*")
@@ -168,7 +168,7 @@ class Files(OnS3):
 
 
 class GoogleStorage(unittest.TestCase):
-    """gs:// on the same server: Google's XML is S3's but for copying, so nothing is renamed here."""
+    """gs:// on the same server: Google's XML interface equals S3's except for copying, so nothing is renamed here."""
 
     def test_files_and_checkpoints(self):
         with stores.s3() as store, tf1.Graph().as_default():
@@ -205,7 +205,7 @@ class Programs(OnS3):
         return done.stdout.splitlines()
 
     def test_train(self):
-        """A monitored session saves, keeps the newest, writes events, and goes on where another ended."""
+        """A monitored session saves, keeps the newest, writes events, and continues where another ended."""
         self.assertEqual(self.peer("train", self.url, "12"), ["step 12", f"latest {self.url}/model.ckpt-12"])
         self.assertEqual(self.peer("train", self.url, "20"), ["step 20", f"latest {self.url}/model.ckpt-20"])
         names = self.store.names(BUCKET, self.folder + "/")
@@ -277,7 +277,7 @@ class Failures(OnS3):
                     self.assertIn(f"{self.url}/file; ", text)
 
     def test_store_is_lost(self):
-        """What runs into a dead store ends with an error; the server and its other work live on."""
+        """Ops on a dead store end with an error; the server and its other work continue."""
         with stores.s3() as store:
             store.client.create_bucket(Bucket=BUCKET)
             with serving.cluster("flowgrid", {"worker": 1}, environment=store.environment()) as targets:
@@ -292,7 +292,7 @@ class Failures(OnS3):
                     self.assertEqual(session.run(tf.constant(1) + 1), 2)
 
     def test_store_is_lost_midway(self):
-        """A checkpoint whose store dies while it is written is an error, too."""
+        """A store that dies while a checkpoint is written is an error, too."""
         with stores.s3() as store:
             store.client.create_bucket(Bucket=BUCKET)
             with serving.cluster("flowgrid", {"worker": 1}, environment=store.environment()) as targets:

@@ -1,4 +1,4 @@
-"""Starts an S3-speaking server for a test, and always stops it."""
+"""Starts a server with the S3 protocol for a test, and always stops it."""
 import contextlib
 import os
 import subprocess
@@ -9,7 +9,7 @@ import boto3
 
 import serving
 
-# moto answers from memory; it ends with its standard input, so with the test.
+# moto keeps objects in memory. It ends with its standard input, and so with the test.
 MOTO = """
 import sys
 from moto.server import ThreadedMotoServer
@@ -34,7 +34,7 @@ class Store:
                             aws_secret_access_key=SECRET)
 
     def environment(self, **others):
-        """What a program needs to find it."""
+        """The environment variables with its address and credentials."""
         ours = {name: value for name, value in os.environ.items()
                 if not name.startswith(("AWS_", "S3_")) and name.upper() not in ("HTTP_PROXY", "HTTPS_PROXY")}
         return {**ours, "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": KEY,
@@ -62,7 +62,7 @@ class Store:
             self.client.upload_file(os.path.join(folder, name), bucket, f"{prefix}/{name}")
 
     def require_keys(self):
-        """From now on only keys that it knows are let in; gives one."""
+        """Requires a valid key from now on; returns one."""
         users = self.connect("iam")
         users.create_user(UserName="somebody")
         key = users.create_access_key(UserName="somebody")["AccessKey"]
@@ -72,7 +72,7 @@ class Store:
         return key["AccessKeyId"], key["SecretAccessKey"]
 
     def forgive(self, count):
-        """Lets so many more requests in whatever their key."""
+        """Accepts this many more requests with any key."""
         request = urllib.request.Request(f"{self.url}/moto-api/reset-auth", data=str(count).encode(), method="POST",
                                          headers={"Content-Type": "text/plain"})
         urllib.request.urlopen(request).close()

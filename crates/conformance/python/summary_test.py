@@ -1,4 +1,4 @@
-"""What summary ops and event files say, on TensorFlow's server and on ours, and to the real TensorBoard."""
+"""Summary ops and event files of TensorFlow's server and of ours, and the real TensorBoard that reads them."""
 import contextlib
 import glob
 import json
@@ -22,7 +22,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "flowgrid" / "examples"
 
 
 def report(target, build, feed=None):
-    """The bytes of all summaries that `build` makes, merged."""
+    """The merged summaries of `build`, as bytes."""
     with tf.Graph().as_default():
         build()
         merged = tf1.summary.merge_all()
@@ -31,7 +31,7 @@ def report(target, build, feed=None):
 
 
 def events(folder):
-    """All events of a folder's only file, but the one that says the version."""
+    """All events of the only file in a folder, except the one with the version."""
     (name,) = glob.glob(os.path.join(folder, "*tfevents*"))
     found = [tf1.Event.FromString(record) for record in tf1.io.tf_record_iterator(name)]
     assert found[0].file_version == "brain.Event:2"
@@ -44,7 +44,7 @@ def without_time(event):
 
 
 def pictures(summary):
-    """Tags and pixels of all pictures."""
+    """Tags and pixels of all images."""
     with tf.Graph().as_default(), tf1.Session() as session:
         return [(value.tag, value.image.height, value.image.width, value.image.colorspace,
                  session.run(tf.image.decode_png(value.image.encoded_image_string)))
@@ -53,7 +53,7 @@ def pictures(summary):
 
 @contextlib.contextmanager
 def serving_tensorboard(folder):
-    """The real TensorBoard on a folder, everything read before it serves; yields its address."""
+    """The real TensorBoard on a folder, which reads everything before it serves; yields its address."""
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", folder, "--port", "0", "--host", "127.0.0.1",
                "--load_fast=false", "--reload_task", "blocking", "--reload_interval", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
@@ -74,7 +74,7 @@ def serving_tensorboard(folder):
 
 @contextlib.contextmanager
 def tensorboard(folder):
-    """Likewise; yields a function that asks it."""
+    """The same; yields a function that sends requests to it."""
     with serving_tensorboard(folder) as address:
 
         def ask(path, **query):

@@ -37,7 +37,7 @@ def twin():
 
 
 def example(step, worker=None):
-    """Inputs and labels of a step: of all, or the half of one worker."""
+    """Inputs and labels of a step: all, or the half of one worker."""
     rng = np.random.RandomState(100 + step)
     x = rng.rand(8, 4).astype(np.float32)
     y = (x.sum(1, keepdims=True) * 2 - 1).astype(np.float32)
@@ -66,7 +66,7 @@ def alone(resource):
 
 
 class Worker:
-    """A worker of a synchronous job: `build` gives what is fed, the weights and the loss."""
+    """A worker of a synchronous job: `build` returns placeholders, weights and loss."""
 
     def __init__(self, targets, worker, build, optimizer, tokens=-1):
         self.worker, self.graph, self.process = worker, tf.Graph(), targets.processes[1 + worker]
@@ -79,7 +79,7 @@ class Worker:
             hook = optimizer.make_session_run_hook(worker == 0, num_tokens=tokens)
             with tf1.device("/job:ps/task:0"):
                 self.counters = {fate: self.counter(fate) for fate in ("accepted", "stale", "dropped")}
-            # The limit is for the end of sessions whose server was killed.
+            # The limit applies to closing sessions whose server was killed.
             self.session = tf1.train.MonitoredTrainingSession(
                 targets["worker"][worker], is_chief=worker == 0, hooks=[hook], stop_grace_period_secs=0,
                 config=tf1.ConfigProto(operation_timeout_in_ms=0 if worker == 0 else 10000))
@@ -126,13 +126,13 @@ def descent(aggregate, total=None):
 
 
 def averaging():
-    """Descent of two, with averages of the variables that are trained."""
+    """Gradient descent of two workers, with moving averages of the trained variables."""
     averages = tf1.train.ExponentialMovingAverage(0.5)
     return tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(1.0), 2, variable_averages=averages)
 
 
 def line():
-    """A loss whose gradient is what is fed."""
+    """A loss whose gradient equals the feed."""
     x = tf1.placeholder(tf.float32, [])
     with tf1.variable_scope("model", use_resource=True):
         w = tf1.get_variable("w", initializer=10.0)
@@ -140,15 +140,15 @@ def line():
 
 
 def rows():
-    """A loss of rows of a table, whose gradient is as sparse, and as large as is fed."""
+    """A loss of rows of a table, whose gradient has the rows and values of the feed."""
     ids, scale = tf1.placeholder(tf.int32, [None]), tf1.placeholder(tf.float32, [])
     with tf1.variable_scope("model", use_resource=True):
         table = tf1.get_variable("w", [4, 1], initializer=tf1.zeros_initializer())
     return (ids, scale), table, scale * tf.reduce_sum(tf.nn.embedding_lookup(table, ids))
 
 
-# The rows that each of two workers trains and how much, and what a step subtracts: the mean over those who have a row.
-# Rows are in order: TensorFlow's accumulator, which is given them as they are, would take others for different ones.
+# The rows that each of two workers trains with their gradients, and what a step subtracts: the mean over the workers that
+# have the row. Rows are in order: TensorFlow's accumulator, which gets them unsorted, would not match others.
 ROWS, SUBTRACTED = (([1, 3], 1), ([0, 1], 2)), [[2], [1.5], [0], [1]]
 
 
@@ -175,7 +175,7 @@ class SyncTest(unittest.TestCase):
         for resource in (False, True):
             expected = alone(resource)
             for name, kinds in mixes.items():
-                # Without tokens to begin with, and in step, each worker gives one gradient for each step.
+                # Without initial tokens, and in lockstep, each worker contributes one gradient to each step.
                 with self.subTest(mix=name, resource=resource), job(kinds, resource=resource, tokens=0) as replicas:
                     for step in range(STEPS):
                         train_all(replicas, step)
@@ -239,7 +239,7 @@ class SyncTest(unittest.TestCase):
     def test_a_worker_gives_several_gradients_for_a_step(self):
         for kind in (THEIRS, OURS):
             with self.subTest(kind=kind), serving.cluster(kind, {"ps": 1, "worker": 1}) as targets:
-                # One token to begin with: the second gradient of each step waits until the step is made.
+                # With one initial token, the second gradient of each step waits until the step is applied.
                 chief = Worker(targets, 0, line, descent(2, 1), tokens=1)
                 expected = 10
                 for step, mean in enumerate((2, 3, 4)):
@@ -256,7 +256,7 @@ class SyncTest(unittest.TestCase):
             with self.subTest(kinds=kinds), serving.cluster(kinds, TWO) as targets:
                 workers = [Worker(targets, worker, line, averaging, tokens=0) for worker in range(2)]
                 chief, other = workers
-                # Of all variables the one that is trained has an average.
+                # Only the trained variable has an average.
                 [average] = [variable for variable in chief.graph.get_collection("variables")
                              if variable.op.name.endswith("/ExponentialMovingAverage")]
                 expected, before, after = 10, 10, 10
@@ -265,7 +265,7 @@ class SyncTest(unittest.TestCase):
                     expected -= mean
                     before, after = after, (after + expected) / 2
                     self.assertEqual(other.read(other.w), expected)
-                    # The chief makes it follow when it has given the tokens, before it makes another step.
+                    # The chief updates it after it has added the tokens, before it applies another step.
                     self.assertIn(chief.read(average), (before, after))
                 self.assertEqual((before, after), (6.5, 2.25))
                 for worker in reversed(workers):
@@ -286,7 +286,7 @@ class SyncTest(unittest.TestCase):
         for rust in (0, 1):
             with self.subTest(rust=rust), serving.cluster(OURS, TWO, ["--sync-policy", "exact"]) as targets:
                 arguments = [targets["worker"][rust], rust, 2, ROWS[rust][1], *ROWS[rust][0]]
-                # Other workers begin when the chief has initialized the table.
+                # Other workers start when the chief has initialized the table.
                 python = rust and Worker(targets, 0, rows, descent(2))
                 with subprocess.Popen([program, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as other:
                     self.assertEqual(other.stdout.readline(), "ready\n")

@@ -1,4 +1,4 @@
-"""An unmodified client trains the same models on TensorFlow's server and on ours: equal losses, step by step."""
+"""An unmodified client trains the same models on TensorFlow's server and on ours: equal losses in each step."""
 import unittest
 
 import numpy as np
@@ -40,7 +40,7 @@ def cnn(x, resource, training):
         scale = tf1.get_variable(f"bn{i}/scale", [width], use_resource=resource, initializer=tf1.ones_initializer())
         offset = tf1.get_variable(f"bn{i}/offset", [width], use_resource=resource, initializer=tf1.zeros_initializer())
         x, _, _ = tf1.nn.fused_batch_norm(x, scale, offset, is_training=training)
-        # Smooth, so that rounding cannot flip which path a gradient takes: such a flip is no error of either side.
+        # Smooth, so that rounding cannot change the path of a gradient, which would be no error of either side.
         x = tf.nn.avg_pool2d(tf.nn.elu(x), 2, 2, "SAME")
     x = tf.reshape(x, [-1, 7 * 7 * 16])
     return dense(x, 10, "logits", resource)
@@ -82,7 +82,7 @@ class TrainingTest(unittest.TestCase):
     def check(self, model, resource):
         ours, theirs = losses(self.ours, model, resource), losses(self.theirs, model, resource)
         self.assertLess(theirs[-1], 0.5 * theirs[0], "the model does not learn")
-        # A probability next to one has a resolution of 6e-8 in 32 bits, and so has its logarithm: the CNN gets there.
+        # A probability near one has a resolution of 6e-8 in 32 bits, and so has its logarithm. The CNN reaches it.
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-7)
 
     def test_mlp_with_ref_variables(self):

@@ -1,4 +1,4 @@
-"""Calls between workers that no step of ours makes: our server answers them as TensorFlow's does."""
+"""Calls between workers that Flowgrid's steps do not make: the server answers them as TensorFlow's does."""
 import re
 import threading
 import unittest
@@ -35,7 +35,7 @@ class Caller:
         return self.channel.unary_unary(f"/tensorflow.WorkerService/{method}").future(request, timeout=30)
 
     def answer(self, call):
-        """Its code, and its text without the number of this life of the device and the message it was about."""
+        """The code of an error, and its text without the incarnation of the device and without the request."""
         text = (call.details() or "").replace(str(self.incarnation), "INCARNATION")
         return call.code().name, re.sub(r"\s*(goo\.gle/|step_id:).*", "", text)
 
@@ -44,7 +44,7 @@ class Caller:
 
 
 def answers(caller):
-    """What a worker says to the calls, by a word for each."""
+    """The answers of a worker to the calls, by name."""
     own, found = caller.incarnation, {}
     for method in ("Tracing", "Logging", "MarkRecvFinished"):
         found[method] = caller.call(method, b"")
@@ -52,7 +52,7 @@ def answers(caller):
     found["logs of a step nobody knows"] = caller.call("Logging", number(3, 77))
     found["another life"] = caller.call("RecvBuf", recv_buf(1, 5))
     found["another task"] = caller.call("RecvBuf", recv_buf(1, own, DEVICE.replace(b"task:0", b"task:1")))
-    # Of two that ask for one buffer the second is refused, and the first waits until the step is over.
+    # Of two requests for one buffer the second is refused, and the first waits until the step ends.
     for word, request_id in (("the same request", 6), ("a second consumer", 0)):
         request = recv_buf(2 + request_id, own, request_id=request_id)
         pair = [caller.start("RecvBuf", request), caller.start("RecvBuf", request)]

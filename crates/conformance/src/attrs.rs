@@ -1,4 +1,4 @@
-//! Attributes of a case's node: those written, and those that follow from the inputs.
+//! Attributes of a case's node: the written ones, and those that follow from the inputs.
 
 use crate::case::{Case, Kind};
 use crate::expected::sentence;
@@ -9,7 +9,7 @@ use status::{Result, invalid};
 use std::collections::BTreeMap;
 use tensor::{Bytes, DType};
 
-/// The node of a case: called `case`, its inputs called after their place.
+/// The node of a case, named `case`. Its inputs are named by their positions.
 pub fn node(case: &Case, signature: &Signature) -> Result<NodeDef> {
     let mut attrs = BTreeMap::new();
     for (name, text) in &case.attrs {
@@ -21,7 +21,7 @@ pub fn node(case: &Case, signature: &Signature) -> Result<NodeDef> {
     Ok(NodeDef { name: "case".into(), op: case.op.clone(), inputs, attrs, ..NodeDef::default() })
 }
 
-/// Adds types and counts that the inputs tell.
+/// Adds the types and counts that follow from the inputs.
 fn infer(case: &Case, signature: &Signature, attrs: &mut BTreeMap<String, AttrValue>) {
     for arg in &signature.inputs {
         let mut types = Vec::new();
@@ -39,7 +39,7 @@ fn infer(case: &Case, signature: &Signature, attrs: &mut BTreeMap<String, AttrVa
     }
 }
 
-/// The attribute that a text says.
+/// The attribute of a text.
 pub(crate) fn value(def: &AttrDef, text: &str) -> Result<AttrValue> {
     if !def.list {
         return single(def.kind, text);

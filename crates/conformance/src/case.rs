@@ -1,4 +1,4 @@
-//! One case: a node, its inputs, and what TensorFlow answered.
+//! A case of one node: the node, its inputs, and TensorFlow's answer.
 
 use crate::expected::{Expected, sentence};
 use crate::text::{inside, words};
@@ -6,35 +6,35 @@ use crate::values::{head, tensor};
 use status::{Code, Result, invalid};
 use tensor::{DType, Shape, Tensor};
 
-/// A case as it stands in a file.
+/// A case as it is written in a file.
 #[derive(Clone, Debug, Default)]
 pub struct Case {
-    /// File and line of the op line.
+    /// The file and the line of the op.
     pub place: String,
     /// The op.
     pub op: String,
     /// Attributes as written; those that follow from the inputs may be missing.
     pub attrs: Vec<(String, String)>,
-    /// Inputs, with the argument they belong to.
+    /// Inputs, each with the argument it belongs to.
     pub inputs: Vec<(String, Input)>,
     /// What to expect.
     pub want: Want,
     /// Gradients of `sum(out * ramp)`, by input.
     pub grads: Vec<(String, Expected)>,
-    /// Tolerance, if it is not the usual one.
+    /// The tolerance, if it is not the default.
     pub tolerance: Option<f64>,
 }
 
 /// An input: a value, or a variable that holds it.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// What kind of input.
+    /// The kind of input.
     pub kind: Kind,
     /// Element type.
     pub dtype: DType,
     /// Declared shape.
     pub shape: Shape,
-    /// The value; none for a variable that was never assigned.
+    /// The value; none for a variable that has never been assigned.
     pub value: Option<Tensor>,
 }
 
@@ -49,24 +49,24 @@ pub enum Kind {
     Resource,
 }
 
-/// What TensorFlow answered.
+/// TensorFlow's answer.
 #[derive(Clone, Debug, Default)]
 pub enum Want {
-    /// TensorFlow has not been asked yet.
+    /// TensorFlow has not been run yet.
     #[default]
     Unknown,
-    /// Outputs, in order, and variables as they were left.
+    /// Outputs in order, and the values of variables after the run.
     Outputs {
         /// Outputs with the name of their argument.
         outputs: Vec<(String, Expected)>,
-        /// Variables by the argument that took them.
+        /// Variables by the argument they were passed to.
         after: Vec<(String, Expected)>,
     },
-    /// A refusal whose message contains this text.
+    /// An error whose message contains this text.
     Error(Code, String),
 }
 
-/// The cases of a file that are one node.
+/// Reads the cases of one node in a file.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Case>> {
     let (mut cases, mut in_graph): (Vec<Case>, bool) = (Vec::new(), false);
     for (number, line) in text.lines().enumerate() {
@@ -90,7 +90,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The same error, beginning with its place.
+/// The same error with its place at the start.
 pub(crate) fn located(mut error: status::Error, place: &str) -> status::Error {
     error.message = format!("{place}: {}", error.message);
     error
@@ -107,7 +107,7 @@ fn op_line(place: &str, words: &[&str]) -> Result<Case> {
 }
 
 impl Case {
-    /// Whether its file, line or op contains the text.
+    /// True if its file, line or op contains the text.
     pub fn is_named(&self, text: &str) -> bool {
         format!("{} {}", self.place, self.op).contains(text)
     }

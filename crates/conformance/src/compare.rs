@@ -1,4 +1,4 @@
-//! Comparing what came with what was expected.
+//! Comparison of results with expected tensors.
 
 use crate::expected::{Elements, Expected};
 use crate::values::{spell, wide};
@@ -7,7 +7,7 @@ use tensor::{Complex64, DType, Tensor};
 /// The number of wrong elements listed in a report.
 const TOLD: usize = 4;
 
-/// The usual relative tolerance of a type; integers, strings and truth values must be equal.
+/// The default relative tolerance of a type. Integers, strings and truth values must be equal.
 pub fn tolerance(dtype: DType) -> f64 {
     match dtype {
         DType::F32 | DType::C64 => 1e-5,
@@ -18,10 +18,10 @@ pub fn tolerance(dtype: DType) -> f64 {
     }
 }
 
-/// What is wrong with `found`, if anything.
+/// The difference between `found` and the expected tensor, if there is one.
 ///
-/// Two numbers are equal when they differ by no more than the tolerance times the sum of the expected
-/// one and the largest of the tensor, or one if that is less. NaN equals NaN.
+/// Two numbers are equal if they differ by at most the tolerance times the sum of the expected number and the largest
+/// one of the tensor, or one if that is less. NaN equals NaN.
 pub fn compare(found: &Tensor, expected: &Expected, asked: Option<f64>) -> Result<(), String> {
     if found.dtype() != expected.dtype {
         return Err(format!("type {} instead of {}", found.dtype(), expected.dtype));
@@ -59,7 +59,7 @@ fn elements(found: &Tensor, places: &[usize], expected: &Tensor, tolerance: f64)
     let unreadable = |error: status::Error| error.message;
     let (ours, theirs) = (wide(found).map_err(unreadable)?, wide(expected).map_err(unreadable)?);
     let scale = theirs.iter().map(|v| v.norm()).filter(|v| v.is_finite()).fold(0.0, f64::max).min(1.0);
-    // Large integers lose digits when widened, so they are compared as text.
+    // Large integers would lose digits as floating-point numbers, so they are compared as text.
     let equal = |place: usize, i: usize| spell(found, place) == spell(expected, i);
     let floating = found.dtype().is_floating() || found.dtype().is_complex();
     let mut wrong = Vec::new();
@@ -98,7 +98,7 @@ fn sums(found: &Tensor, sum: Complex64, mix: Complex64, tolerance: f64) -> Resul
     }
 }
 
-/// The complaint about wrong elements, given by their place here and there.
+/// The message about wrong elements, given by position, found and expected value.
 fn told(wrong: Vec<(usize, usize)>, found: &Tensor, expected: &Tensor) -> Result<(), String> {
     if wrong.is_empty() {
         return Ok(());

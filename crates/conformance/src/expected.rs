@@ -1,4 +1,4 @@
-//! What TensorFlow answered: a tensor whole, in samples, or only its type and shape.
+//! Expected tensors: all elements, samples of them, or only type and shape.
 
 use crate::text::unquote;
 use crate::values::{complex, head, tensor};
@@ -10,36 +10,36 @@ use tensor::{Complex64, DType, Shape, Tensor};
 pub struct Expected {
     /// Element type.
     pub dtype: DType,
-    /// Shape; unimportant when the elements are opaque.
+    /// Shape; not used if the elements are opaque.
     pub shape: Shape,
-    /// What is known of the elements.
+    /// The expected elements.
     pub elements: Elements,
 }
 
-/// What is known of expected elements.
+/// The expected elements of a tensor.
 #[derive(Clone, Debug)]
 pub enum Elements {
-    /// All of them.
+    /// All elements.
     All(Tensor),
-    /// Some of them, the sum of the finite ones, and their sum weighted by position.
+    /// Samples, the sum of the finite elements, and their sum weighted by position.
     Some {
-        /// Positions and a tensor of the elements there.
+        /// Positions, and a tensor of the elements there.
         samples: (Vec<usize>, Tensor),
         /// The sum.
         sum: Complex64,
         /// Each element times the fraction of its position times the golden ratio.
         mix: Complex64,
     },
-    /// Anything of that type and shape.
+    /// Any elements of this type and shape.
     Any,
-    /// Handles, variants, and memory that TensorFlow leaves as it was: anything of that type.
+    /// Handles, variants and uninitialised memory: anything of this type.
     Opaque,
-    /// No tensor: an input that has no gradient, a variable that has no value.
+    /// No tensor: an input without a gradient, or a variable without a value.
     None,
 }
 
 impl Elements {
-    /// Whether nothing but zeros is expected.
+    /// True if all elements are expected to be zero.
     pub fn are_zero(&self) -> bool {
         let zeros = |tensor: &Tensor| crate::values::wide(tensor).is_ok_and(|all| all.iter().all(|v| v.norm() == 0.0));
         match self {

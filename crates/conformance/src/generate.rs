@@ -3,10 +3,10 @@
 use crate::text::{inside, items};
 use status::{Result, invalid};
 
-/// A rule that gives element `i` of `count`.
+/// A rule that computes element `i` of `count`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Generator {
-    /// `ramp(lo,hi)`: evenly from `lo` to `hi`, both included.
+    /// `ramp(lo,hi)`: evenly spaced from `lo` to `hi`, both included.
     Ramp(f64, f64),
     /// `range(start,step)`.
     Range(f64, f64),
@@ -14,12 +14,12 @@ pub enum Generator {
     Uniform(u64, f64, f64),
     /// `fill(value)`.
     Fill(f64),
-    /// `cycle(a,b,c)`: these, over and over.
+    /// `cycle(a,b,c)`: these values, repeated.
     Cycle(Vec<f64>),
 }
 
 impl Generator {
-    /// Reads a generator; none if the text is something else.
+    /// Parses a generator; none if the text is not one.
     pub fn parse(text: &str) -> Result<Option<Generator>> {
         let Some((name, _)) = text.split_once('(') else { return Ok(None) };
         let Some(inner) = inside(text, &format!("{name}("), ')') else { return Ok(None) };

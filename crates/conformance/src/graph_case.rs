@@ -1,4 +1,4 @@
-//! A case that is a graph: nodes, functions, and steps one after another in one session.
+//! A graph case: nodes, functions, and steps that run one after another in one session.
 
 use crate::case::located;
 use crate::graph_nodes::Nodes;
@@ -12,20 +12,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::{DType, Tensor};
 
-/// What stands in a case for a folder of its own.
+/// The placeholder for the folder of a case.
 const FOLDER: &str = "{tmp}";
-/// The version that graphs have if they do not say another.
+/// The version of graphs that do not name one.
 const PRODUCER: i32 = 2474;
 
-/// A graph case as it stands in a file.
+/// A graph case as it is written in a file.
 #[derive(Clone, Debug, Default)]
 pub struct GraphCase {
-    /// File and line of its first line.
+    /// The file and the first line.
     pub place: String,
     lines: Vec<(String, String)>,
 }
 
-/// The cases of a file that are graphs.
+/// Reads the graph cases of a file.
 pub fn parse_graphs(file: &str, text: &str) -> Vec<GraphCase> {
     let (mut cases, mut in_graph) = (Vec::<GraphCase>::new(), false);
     for (number, line) in text.lines().enumerate() {
@@ -47,17 +47,17 @@ pub fn parse_graphs(file: &str, text: &str) -> Vec<GraphCase> {
 }
 
 impl GraphCase {
-    /// Whether its file, line, ops or names contain the text.
+    /// True if its file, line, ops or names contain the text.
     pub fn is_named(&self, text: &str) -> bool {
         self.place.contains(text) || self.lines.iter().any(|(_, line)| line.contains(text))
     }
 
-    /// Whether TensorFlow runs this in the client's own process only.
+    /// True if TensorFlow runs this only in the client's own process.
     pub fn is_direct(&self) -> bool {
         self.lines.iter().any(|(_, line)| line == "direct")
     }
 
-    /// Reads its lines; files it mentions are in `folder`.
+    /// Parses its lines. `folder` is the folder of its files.
     pub fn read(&self, registry: &Registry, folder: &str) -> Result<Program> {
         let mut reader = Reader::new(registry);
         for (place, line) in &self.lines {
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         self.here().add(name, &signature, rest)
     }
 
-    /// The nodes that lines speak of: those of the function that is open, or of the graph.
+    /// The nodes that the current line refers to: those of the open function, or of the graph.
     fn here(&mut self) -> &mut Nodes {
         self.body.as_mut().map_or(&mut self.nodes, |body| &mut body.nodes)
     }

@@ -1,4 +1,4 @@
-//! The nodes of a graph case: edges by name, types and counts from what the inputs are.
+//! The nodes of a graph case: edges by name, types and counts from the inputs.
 
 use crate::attrs;
 use crate::text::inside;
@@ -11,21 +11,21 @@ use tensor::DType;
 /// Nodes of a graph, or of the body of a function.
 #[derive(Default)]
 pub(crate) struct Nodes {
-    /// The nodes, in the order they were written.
+    /// The nodes, in the order of the file.
     pub defs: Vec<Arc<NodeDef>>,
-    /// For each output of each node its type, and what it is called in a function's body.
+    /// The type of each output of each node, and its name in the body of a function.
     outputs: BTreeMap<String, Vec<(DType, String)>>,
     in_body: bool,
 }
 
 impl Nodes {
-    /// No nodes yet, but arguments.
+    /// No nodes, but arguments.
     pub fn body(args: &[(String, DType)]) -> Nodes {
         let outputs = args.iter().map(|(name, dtype)| (name.clone(), vec![(*dtype, name.clone())]));
         Nodes { defs: Vec::new(), outputs: outputs.collect(), in_body: true }
     }
 
-    /// Whether there is a node of this name.
+    /// True if there is a node with this name.
     pub fn has(&self, name: &str) -> bool {
         self.outputs.contains_key(name)
     }
@@ -75,7 +75,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Type of the output `node` or `node:1`, and its name in a function's body.
+    /// The type of the output `node` or `node:1`, and its name in the body of a function.
     pub fn output(&self, word: &str) -> Result<(DType, String)> {
         let (name, index) = word.split_once(':').unwrap_or((word, "0"));
         let index: usize = index.parse().map_err(|_| invalid!("{word} is not an output"))?;
@@ -83,7 +83,7 @@ impl Nodes {
         found.cloned().ok_or_else(|| invalid!("nothing above has an output {word}"))
     }
 
-    /// Adds types and counts that follow from the inputs.
+    /// Adds the types and counts that follow from the inputs.
     fn infer_attrs(&self, signature: &Signature, def: &mut NodeDef, inputs: &[&str]) -> Result<()> {
         let mut at = 0;
         for (place, arg) in signature.inputs.iter().enumerate() {
@@ -96,7 +96,7 @@ impl Nodes {
             let count = known_count(arg, def).map_or_else(rest, Ok)?;
             let words = inputs.get(at..at + count).ok_or_else(|| invalid!("{} has no input {}", def.name, arg.name))?;
             at += count;
-            // Edges that come round in a loop are made further below.
+            // Back edges of loops are added further below.
             let types: Vec<DType> = words.iter().filter_map(|word| Some(self.output(word).ok()?.0)).collect();
             if let Some(number) = &arg.number {
                 def.attrs.entry(number.clone()).or_insert(AttrValue::Int(count as i64));
@@ -114,7 +114,7 @@ impl Nodes {
     }
 }
 
-/// How many tensors an argument stands for, if that does not depend on the inputs.
+/// The number of tensors of an argument, if it does not depend on the inputs.
 fn known_count(arg: &Arg, def: &NodeDef) -> Option<usize> {
     match (&arg.number, &arg.ty) {
         (Some(number), _) => match def.attrs.get(number)? {
@@ -135,7 +135,7 @@ fn attribute(word: &str) -> Option<(&str, &str)> {
     name.chars().all(|c| c.is_alphanumeric() || c == '_').then_some((name, value))
 }
 
-/// What kind an attribute is that the op does not name, such as `_lower_using_switch_merge`.
+/// The kind of an attribute that the op does not declare, such as `_lower_using_switch_merge`.
 fn guessed(name: &str, text: &str) -> AttrDef {
     let list = inside(text, "[", ']').is_some();
     let kind = match text {

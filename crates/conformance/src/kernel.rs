@@ -1,4 +1,4 @@
-//! The runtime that is only a kernel: no graph, no executor.
+//! The runtime that consists of one kernel, without graph and executor.
 
 use crate::attrs;
 use crate::case::{Case, Input, Kind, Want};
@@ -16,7 +16,7 @@ use tensor::{DType, ResourceHandle, Shape, Tensor};
 
 const DEVICE: &str = "/job:localhost/replica:0/task:0/device:CPU:0";
 const CONTAINER: &str = "localhost";
-/// A kernel that answers later must do so within this time.
+/// The time limit of a kernel that completes asynchronously.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Calls kernels directly.
@@ -27,8 +27,7 @@ pub struct KernelAlone {
 }
 
 impl KernelAlone {
-    /// Kernels of all our ops. With `shared`, every input has a second owner, so that kernels
-    /// which write in place must take their other path.
+    /// Kernels of all ops. With `shared`, every input has a second owner, so that kernels cannot write in place.
     pub fn new(shared: bool) -> KernelAlone {
         KernelAlone { registry: ops::registry(), pool: Arc::new(Pool::new(2)), shared }
     }
@@ -41,7 +40,7 @@ impl KernelAlone {
 
 impl Runner for KernelAlone {
     fn takes(&self, case: &Case) -> bool {
-        // Which ops are gone in which version of graphs, only a graph knows.
+        // The versions of graphs in which ops were removed are only known to graphs.
         !matches!(&case.want, Want::Error(_, text) if text.contains("is not available in GraphDef version"))
     }
 
@@ -82,7 +81,7 @@ impl KernelAlone {
     }
 }
 
-/// What the executor would do with nodes that are its own business, outside of any loop.
+/// Computes what the executor computes for nodes that it handles itself, outside of loops.
 fn call_flow(flow: &Flow, mut inputs: Inputs) -> Result<Outputs> {
     match flow {
         Flow::Identity | Flow::Exit | Flow::NextIteration | Flow::Enter { .. } => {
@@ -97,11 +96,11 @@ fn one(tensor: Tensor) -> Outputs {
     std::iter::once(Value::Tensor(tensor)).collect()
 }
 
-/// The inputs of a case, variables made.
+/// The inputs of a case. Creates its variables.
 struct State {
     resources: Arc<Resources>,
     values: Vec<Value>,
-    /// Variables by name; those behind handles may be made, replaced or deleted by the kernel.
+    /// Variables by name. The kernel may create, replace or delete those with handles.
     variables: Vec<(String, Option<Arc<Variable>>)>,
 }
 
@@ -152,7 +151,7 @@ impl State {
         Ok(())
     }
 
-    /// The variables as the kernel left them.
+    /// The values of the variables after the kernel ran.
     fn after(&self) -> Vec<(String, Option<Tensor>)> {
         let left = self.variables.iter().map(|(name, variable)| {
             let variable = variable.clone().or_else(|| self.resources.get::<Variable>(CONTAINER, name));
@@ -162,7 +161,7 @@ impl State {
     }
 }
 
-/// The same tensor in memory of its own: the case keeps its copy.
+/// A copy of the tensor, so that the tensor of the case is not changed.
 fn own(mut tensor: Tensor) -> Tensor {
     match tensor.dtype() {
         DType::STRING => _ = tensor.strings_mut(),

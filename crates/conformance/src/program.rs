@@ -1,59 +1,59 @@
-//! A graph case that can be run: a graph, its steps, and what of it they reach.
+//! A graph case in executable form: a graph, its steps, and the nodes that they reach.
 
 use crate::case::Want;
 use graph::{AttrValue, GraphDef, NodeDef, TensorName};
 use std::collections::{BTreeMap, BTreeSet};
 use tensor::Tensor;
 
-/// A graph case that can be run.
+/// A graph case in executable form.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// Its graph.
+    /// The graph.
     pub graph: GraphDef,
-    /// What is run, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Tolerance, if it is not the usual one.
+    /// The tolerance, if it is not the default.
     pub tolerance: Option<f64>,
 }
 
-/// One step: what is fed and asked for, and what TensorFlow answered.
+/// One step: feeds, fetches, and TensorFlow's answer.
 #[derive(Clone, Debug, Default)]
 pub struct Step {
-    /// What placeholders are fed, by name.
+    /// Values of placeholders, by name.
     pub feeds: BTreeMap<String, Feed>,
-    /// Tensors asked for, `name:0`.
+    /// Fetched tensors, `name:0`.
     pub fetches: Vec<String>,
-    /// Nodes that only run.
+    /// Nodes that run without being fetched.
     pub targets: Vec<String>,
     /// What to expect.
     pub want: Want,
 }
 
-/// What a placeholder is fed.
+/// The value of a placeholder.
 #[derive(Clone, Debug)]
 pub enum Feed {
     /// A value.
     Value(Tensor),
-    /// What this fetch gave when it was last asked for.
+    /// The value that this fetch had in its last step.
     Last(String),
 }
 
 impl Program {
-    /// The ops that its steps run, those of functions included.
+    /// The ops that its steps run, including those in functions.
     pub fn ops(&self) -> BTreeSet<String> {
         let mut ops = BTreeSet::new();
         let (nodes, functions) = self.reached();
         ops.extend(nodes.iter().map(|node| node.op.clone()));
         for function in functions.iter().filter_map(|name| self.graph.library.functions.get(*name)) {
             ops.extend(function.nodes.iter().map(|node| node.op.clone()));
-            // What a call hands over goes through these.
+            // Calls of functions pass their arguments and results through these ops.
             ops.extend(function.signature.inputs.first().map(|_| "_Arg".to_string()));
             ops.extend(function.signature.outputs.first().map(|_| "_Retval".to_string()));
         }
         ops
     }
 
-    /// Nodes and functions that stand there and that no step reaches.
+    /// Nodes and functions that no step reaches.
     pub fn idle(&self) -> Vec<String> {
         let (nodes, functions) = self.reached();
         let names: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
@@ -64,7 +64,7 @@ impl Program {
         idle
     }
 
-    /// The nodes that the steps need, and the functions those name.
+    /// The nodes that the steps need, and the functions they name.
     fn reached(&self) -> (Vec<&NodeDef>, BTreeSet<&str>) {
         let by_name: BTreeMap<&str, &NodeDef> = self.graph.nodes.iter().map(|node| (&*node.name, &**node)).collect();
         let asked = self.steps.iter().flat_map(|step| step.fetches.iter().chain(&step.targets));
@@ -87,7 +87,7 @@ impl Program {
     }
 }
 
-/// The functions a node may name: its op, and those in its attributes.
+/// The functions that a node may name: its op, and those in its attributes.
 fn called(node: &NodeDef) -> Vec<&str> {
     let mut names = vec![node.op.as_str()];
     for value in node.attrs.values() {

@@ -1,4 +1,4 @@
-//! Running all cases on a runtime, and telling all that failed.
+//! Runs all cases on a runtime and reports failures.
 
 use crate::case::{Case, Want, parse};
 use crate::compare::compare;
@@ -12,41 +12,41 @@ use tensor::Tensor;
 
 /// A runtime on which cases run.
 pub trait Runner {
-    /// Whether this runtime can run the case at all.
+    /// True if this runtime can run the case.
     fn takes(&self, case: &Case) -> bool;
     /// Runs the node of a case.
     fn run(&self, case: &Case) -> Result<Answer>;
-    /// Whether its answers have gradients.
+    /// True if its answers have gradients.
     fn differentiates(&self) -> bool {
         false
     }
 }
 
-/// What a runtime answered.
+/// The answer of a runtime.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// Outputs, in order.
     pub outputs: Vec<Tensor>,
-    /// Variables after the run, by the argument that took them; none where there is no value.
+    /// Variables after the run, by the argument they were passed to; none for those without a value.
     pub after: Vec<(String, Option<Tensor>)>,
-    /// Gradients of the weighted sum of the outputs, by input, from a runtime that differentiates.
+    /// Gradients of the weighted sum of the outputs by input, from runtimes that differentiate.
     pub grads: Vec<(String, Option<Tensor>)>,
 }
 
-/// All case files, read.
+/// The content of all case files.
 pub struct Files {
-    /// The cases that are one node, in order of file and line.
+    /// The cases of one node, in order of file and line.
     pub cases: Vec<Case>,
-    /// The cases that are graphs, likewise.
+    /// The graph cases, in order of file and line.
     pub graphs: Vec<GraphCase>,
-    /// Ops that have no case, by the file `uncovered.txt`.
+    /// Ops without a case, from the file `uncovered.txt`.
     pub uncovered: BTreeSet<String>,
-    /// What could not be read.
+    /// Errors of reading.
     pub errors: Vec<String>,
 }
 
 impl Files {
-    /// Reads everything under `cases/`.
+    /// Reads all files in `cases/`.
     pub fn read() -> Files {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
         let mut files = Files { cases: Vec::new(), graphs: Vec::new(), uncovered: BTreeSet::new(), errors: Vec::new() };
@@ -75,7 +75,7 @@ impl Files {
     }
 }
 
-/// All files below a folder, sorted.
+/// All files in a folder and its subfolders, sorted.
 fn walk(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -83,7 +83,7 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
     paths.into_iter().flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
-/// Runs the cases that `filter` names (all if it is empty) and tells what failed, one text a failure.
+/// Runs the cases that match `filter`, or all if it is empty. Returns one text for each failure.
 pub fn run_all(runner: &dyn Runner, files: &Files, filter: &str) -> Vec<String> {
     let mut failures = files.errors.clone();
     for case in &files.cases {
@@ -117,7 +117,7 @@ fn run_one(runner: &dyn Runner, case: &Case) -> Vec<String> {
     failures
 }
 
-/// What is wrong with an answer, in a case of one node or at one step of a graph.
+/// The differences between an answer and a case of one node, or a step of a graph.
 pub fn compare_answer(tolerance: Option<f64>, want: &Want, answer: Result<Vec<Tensor>>) -> Vec<String> {
     match (want, answer) {
         (Want::Outputs { outputs, .. }, Ok(answer)) => {
@@ -128,7 +128,7 @@ pub fn compare_answer(tolerance: Option<f64>, want: &Want, answer: Result<Vec<Te
     }
 }
 
-/// What is wrong where an error was expected, or came.
+/// The difference if one of both is an error.
 fn compare_error(want: &Want, answer: Result<Vec<Tensor>>) -> Vec<String> {
     match (want, answer) {
         (Want::Unknown, _) => vec!["nothing is expected yet: run update.py".into()],
@@ -160,7 +160,7 @@ fn compare_all(
     for (found, (name, expected)) in found.iter().zip(expected) {
         let difference = match (found, &expected.elements) {
             (None, Elements::None) => Ok(()),
-            // No gradient is a gradient of zeros.
+            // A missing gradient equals a gradient of zeros.
             (None, elements) if line == "grad" && elements.are_zero() => Ok(()),
             (None, _) => Err("has no value".into()),
             (Some(tensor), _) => compare(tensor, expected, tolerance),
@@ -170,7 +170,7 @@ fn compare_all(
     failures
 }
 
-/// What `work` gives, or the text of its panic.
+/// The result of `work`, or the text of its panic.
 pub fn caught<T>(work: impl FnOnce() -> T) -> std::result::Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| text.to_string());

@@ -1,4 +1,4 @@
-//! What rows say of shapes before anything runs, against the shapes that TensorFlow's results had.
+//! Comparison of shape functions with the shapes of TensorFlow's results.
 
 use crate::attrs;
 use crate::case::{Case, Kind, Want};
@@ -8,7 +8,7 @@ use op::Registry;
 use status::{Result, not_found};
 use tensor::{DType, PartialShape, Tensor};
 
-/// Complaints about the shape function of the case's op: knowing all inputs, and knowing nothing.
+/// Errors of the shape function of the case's op, with all inputs known, and with none.
 pub fn check_shapes(registry: &Registry, case: &Case) -> Vec<String> {
     let Want::Outputs { .. } = &case.want else { return Vec::new() };
     let (mut shapes, mut constants, mut variables) = (Vec::new(), Vec::new(), Vec::new());
@@ -31,7 +31,7 @@ pub fn check_shapes(registry: &Registry, case: &Case) -> Vec<String> {
     complaints
 }
 
-/// What is known of the inputs, one entry for each.
+/// The known shapes of the inputs, one entry for each.
 #[derive(Clone)]
 struct Known {
     shapes: Vec<PartialShape>,

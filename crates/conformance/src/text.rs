@@ -32,7 +32,7 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// What stands between `open` and the last character of `text`, if it begins and ends so: `name(…)`.
+/// The text between `open` and the last character, if `text` has the form `name(…)`.
 pub fn inside<'a>(text: &'a str, open: &str, close: char) -> Option<&'a str> {
     text.strip_prefix(open)?.strip_suffix(close)
 }

@@ -17,7 +17,7 @@ pub fn head(text: &str) -> Result<(DType, Shape)> {
     Ok((dtype, shape))
 }
 
-/// A tensor from its words; an error if the values are not as many as the shape says.
+/// A tensor from its words. The number of values must match the shape.
 pub fn tensor(words: &[&str]) -> Result<Tensor> {
     let (first, values) = words.split_first().ok_or_else(|| invalid!("a tensor begins with its type"))?;
     let (dtype, shape) = head(first)?;
@@ -34,9 +34,9 @@ pub fn tensor(words: &[&str]) -> Result<Tensor> {
     }
 }
 
-/// How one element is written, and how it is made from a generator's numbers.
+/// How an element is written, and how it is computed from a generator's numbers.
 trait Written: Element {
-    /// Numbers of the generator for one element.
+    /// The number of generator numbers per element.
     const PARTS: usize = 1;
     fn read(text: &str) -> Option<Self>;
     fn make(parts: &[f64]) -> Self;
@@ -51,7 +51,7 @@ macro_rules! written {
     )*};
 }
 
-// half and bfloat16 go through float, so that both languages round twice.
+// half and bfloat16 are converted from float, so that both languages round twice.
 written! {
     f32: |text| text.parse().ok(), |parts| parts[0] as f32;
     f64: |text| text.parse().ok(), |parts| parts[0];
@@ -132,7 +132,7 @@ fn generated(dtype: DType, shape: Shape, generator: &Generator) -> Result<Tensor
     })
 }
 
-/// The elements of a plain tensor as complex numbers, wide enough to compare them.
+/// The elements of a plain tensor as complex numbers, which are wide enough for comparisons.
 pub fn wide(tensor: &Tensor) -> Result<Vec<Complex64>> {
     fn real<T: Element>(tensor: &Tensor, widen: impl Fn(T) -> f64) -> Result<Vec<Complex64>> {
         Ok(tensor.values::<T>()?.iter().map(|&value| Complex64::new(widen(value), 0.0)).collect())
@@ -159,7 +159,7 @@ pub fn wide(tensor: &Tensor) -> Result<Vec<Complex64>> {
     }
 }
 
-/// One element as a case would write it.
+/// One element in the notation of cases.
 pub fn spell(tensor: &Tensor, index: usize) -> String {
     if let Ok(strings) = tensor.strings() {
         return format!("\"{}\"", strings[index].escape_ascii());

@@ -1,4 +1,4 @@
-"""What a journal costs: steps a second of two clients that train a network 784-512-512-10, without it and with it.
+"""The cost of a journal: steps per second of two clients that train a network 784-512-512-10, without it and with it.
 
     FLOWGRID_BIN=target/release/flowgrid python journal.py [rounds]
 """

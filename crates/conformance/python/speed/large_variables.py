@@ -17,10 +17,10 @@ import serving
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
-WIDTH = 1024  # int32 in a row
+WIDTH = 1024  # int32 per row
 BLOCK = 4096  # rows that are compared at once
 SIZE = {"ps": 2, "worker": 1}
-MOST = 64  # MB above the own variables
+MOST = 64  # MB in addition to its own variables
 
 
 def rows_of(begin, count):
@@ -29,7 +29,7 @@ def rows_of(begin, count):
 
 
 def build(rows, parts):
-    """A variable whose parts lie on two ps in turn; a Saver; for each block of rows, whether it is as it should be; how
+    """A variable whose parts alternate between two ps; a Saver; for each block of rows, whether it is as it should be; how
     many MB of it each task has."""
     def initial(shape, dtype=None, partition_info=None):
         begin = partition_info.var_offset[0]

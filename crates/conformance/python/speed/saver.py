@@ -1,4 +1,4 @@
-"""How long Python's default Saver takes for 4 variables of 100 MB on 2 ps, on TensorFlow's servers and on ours.
+"""The time that Python's default Saver takes for 4 variables of 100 MB on 2 ps, on TensorFlow's servers and on ours.
 
     FLOWGRID_BIN=target/release/flowgrid python saver.py [rounds]
 """

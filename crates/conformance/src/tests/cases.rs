@@ -1,4 +1,4 @@
-//! Every case, on every runtime. `CASE=substring` picks cases by file, line or op.
+//! Every case on every runtime. `CASE=substring` selects cases by file, line or op.
 
 use super::session::InSession;
 use crate::{Files, KernelAlone, Runner, caught, check_shapes, run_all};
@@ -13,7 +13,7 @@ pub(super) fn filter() -> String {
     std::env::var("CASE").unwrap_or_default()
 }
 
-/// Cases in which we are known to differ from TensorFlow: `differences.txt`, which may only shrink.
+/// Cases with known differences to TensorFlow: `differences.txt`, which may only shrink.
 fn known(test: &str) -> BTreeSet<String> {
     let lines = include_str!("../../differences.txt").lines().filter(|line| !line.starts_with('#'));
     let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());

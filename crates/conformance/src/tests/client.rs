@@ -30,7 +30,7 @@ fn values_go_in_and_come_out() {
             session.run_with((&y, &text), feeds! { &x => [[1f32, 2.], [3., 4.]] }).unwrap();
         assert_eq!(rows, [[21.5], [43.5]], "{target}");
         assert_eq!(words, ["a", "bc"], "{target}");
-        // Nodes made after the first step reach the server with the next one.
+        // Nodes that were added after the first step are sent to the server with the next one.
         let total = y.sum();
         let total: f32 = session.run_with(&total, feeds! { &x => [[1f32, 1.]] }).unwrap();
         assert_eq!(total, 11.5, "{target}");
@@ -80,7 +80,7 @@ fn errors_have_their_code_and_their_node() {
         let error = session.run_with::<Tensor>(&product, feeds! { &x => [[1f32, 2.]] }).unwrap_err();
         assert_eq!(error.code, Code::InvalidArgument, "{target}: {error}");
         assert!(error.message.contains("{{node product}}"), "{target}: {error}");
-        // The session lives on.
+        // The session is still usable.
         let rows: Vec<[f32; 1]> = session.run_with(&product, feeds! { &x => [[3f32]] }).unwrap();
         assert_eq!(rows, [[9.0]], "{target}");
     });

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A step that takes longer waits for something that never comes.
+/// The time limit of a step. A step that takes longer waits for something that never happens.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn check(test: &str, target: &str, takes: fn(&GraphCase) -> bool) {
@@ -22,7 +22,7 @@ fn check(test: &str, target: &str, takes: fn(&GraphCase) -> bool) {
     report(test, failures);
 }
 
-/// Runs a case and tells what failed.
+/// Runs a case and returns its failures.
 fn run(target: &str, case: &GraphCase) -> Vec<String> {
     let folder = Folder::new(&case.place);
     let program = match case.read(&ops::registry(), &folder.0.to_string_lossy()) {
@@ -47,7 +47,7 @@ fn open(target: &str, program: &Program) -> Result<Session> {
     Session::with_config(target, &graph, config)
 }
 
-/// Runs one step; `last` are the answers so far.
+/// Runs one step; `last` holds the answers so far.
 fn run_step(session: &Session, step: &Step, last: &BTreeMap<String, Tensor>) -> Result<Vec<Tensor>> {
     let mut feeds = Feeds::new();
     for (name, feed) in &step.feeds {
@@ -78,7 +78,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is in the folder for temporary files.
+        // Remaining files are in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

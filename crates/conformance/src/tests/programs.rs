@@ -1,4 +1,4 @@
-//! Programs that tutorials on distributed TensorFlow show, in Rust; and what is said of their usual mistakes.
+//! Programs of tutorials on distributed TensorFlow, in Rust, and the errors of common mistakes in them.
 
 use flowgrid::prelude::*;
 use flowgrid::{ClusterSpec, Code, Task, TfConfig};
@@ -47,7 +47,7 @@ fn servers_of_one_process_make_a_cluster() {
 }
 
 #[test]
-fn variables_go_round_the_ps_tasks() {
+fn variables_alternate_between_the_ps_tasks() {
     let cluster = LocalCluster::start(&[("ps", 3), ("worker", 1)]).unwrap();
     let graph = Graph::new();
     let scope = replica_device_setter(3).on(&graph.root());
@@ -68,7 +68,7 @@ fn variables_go_round_the_ps_tasks() {
     assert_eq!(value, [[13.0]]);
 }
 
-/// Parameters on two ps tasks, the rest on `/job:worker/task:7`; gives logits, loss and the update.
+/// Parameters on two ps tasks, the rest on `/job:worker/task:7`. Returns logits, loss and the update.
 fn on_the_eighth_worker(graph: &Graph) -> (Output, Output, Node) {
     let filled = |scope: &Scope, name: &str, dims: &[usize], value: f32| {
         let values = vec![value; dims.iter().product()];
@@ -101,9 +101,9 @@ fn parameters_on_two_ps_and_products_on_the_eighth_worker() {
     assert!(losses.windows(2).all(|pair| pair[1] < pair[0]), "{losses:?}");
 }
 
-/// The program above on the cluster that the same tutorial shows.
+/// The program above on the cluster of the same tutorial.
 #[test]
-fn the_eighth_of_three_workers_is_no_task() {
+fn the_eighth_of_three_workers_does_not_exist() {
     let cluster = LocalCluster::start(&[("ps", 2), ("worker", 3)]).unwrap();
     let graph = Graph::new();
     let (logits, ..) = on_the_eighth_worker(&graph);
@@ -135,7 +135,7 @@ fn a_replica_of_each_worker_shares_what_is_on_the_ps() {
     }
 }
 
-/// `log_device_placement`, of a session in this process and of one on a cluster.
+/// `log_device_placement` of a session in this process and of one on a cluster.
 #[test]
 fn placement_is_logged_by_the_master() {
     let path = std::env::temp_dir().join(format!("flowgrid-placement-{}.log", std::process::id()));
@@ -161,7 +161,7 @@ fn placement_is_logged_by_the_master() {
     }
 }
 
-/// The client of a tutorial that forgets the session's target, with `x` on a worker and `w` on a ps.
+/// A tutorial's client that has no target, with `x` on a worker and `w` on a ps.
 fn client(graph: &Graph) -> (Output, Output) {
     let w = Variable::build(&graph.root().on("/job:ps/task:0"), "w")
         .initializer(Initializer::Value([[1.0f32, 2.0], [3.0, 4.0]].into()))
@@ -199,7 +199,7 @@ fn a_target_may_leave_out_its_scheme() {
         assert_eq!(error.code, Code::NotFound);
         assert_says(&error, &[target, "grpc://host:port"]);
     }
-    // The first is how a tutorial writes it; the others are near what is right.
+    // The first is from a tutorial; the others are similar to valid targets.
     for target in ["worker0.example.com:port", "grpc:/127.0.0.1:1", "grpc://127.0.0.1", "grpc://host:99999"] {
         let error = Session::connect(target, &Graph::new()).err().expect("no such address");
         assert_eq!(error.code, Code::InvalidArgument);
@@ -250,7 +250,7 @@ fn a_tf_config_is_read_and_written() {
     assert_eq!((config.job.as_deref(), config.index), (Some("ps"), Some(1)));
 }
 
-/// How many tensors, and how many bytes, each task received in a traced step.
+/// The number of tensors and of bytes that each task received in a traced step.
 fn received(metadata: &flowgrid::RunMetadata) -> BTreeMap<String, (usize, usize)> {
     let mut found: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (device, nodes) in &metadata.stats {
@@ -264,7 +264,7 @@ fn received(metadata: &flowgrid::RunMetadata) -> BTreeMap<String, (usize, usize)
     found
 }
 
-/// A layer of 100 x 10 weights on the first ps and of 10 x 1 on the second, as docs/parameter-update.md has it.
+/// A layer of 100 x 10 weights on the first ps and of 10 x 1 on the second, as in docs/parameter-update.md.
 fn layers(variables: &VariableScope, x: &Output) -> Output {
     let hidden = Dense::new(10).bias(None).activation(Formula::tanh).apply(&variables.enter("hidden"), x);
     Dense::new(1).bias(None).apply(&variables.enter("output"), &hidden).square().mean()
@@ -278,9 +278,9 @@ fn traced(target: &str, graph: &Graph, train: &Node) -> BTreeMap<String, (usize,
     received(&metadata)
 }
 
-/// The numbers that the pages on replication state.
+/// The numbers on the pages about replication.
 #[test]
-fn what_travels_is_what_the_docs_say() {
+fn traffic_matches_the_documentation() {
     let cluster = LocalCluster::start(&[("ps", 2), ("worker", 3)]).unwrap();
     let target = &cluster.targets("worker")[0];
     let ones = |scope: &Scope| scope.constant(Tensor::from_slice([32, 100], &[1f32; 3200]).unwrap());
@@ -334,7 +334,7 @@ fn three_servers_of_one_program() {
     };
     let given = [give(0), give(1)];
     let init = global_variables_initializer(&graph);
-    // Each of them is a master for the others.
+    // Each of them is a master that uses the others.
     for server in &servers {
         let session = Session::connect(server.target(), &graph).unwrap();
         session.execute(&init).unwrap();

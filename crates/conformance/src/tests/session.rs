@@ -1,5 +1,5 @@
-//! The runtime that is a session: in this process, on our server, or on a real TensorFlow server. It also
-//! differentiates.
+//! The runtime that is a session, in this process, on a Flowgrid server, or on a TensorFlow server. It also computes
+//! gradients.
 
 use crate::{Answer, Case, Input, Kind, Runner, Want};
 use flowgrid::prelude::*;
@@ -15,7 +15,7 @@ pub struct InSession {
 }
 
 impl InSession {
-    /// Sessions at a target, empty for this process; with `derivatives`, gradients are compared too.
+    /// Sessions with this target, empty for this process. With `derivatives`, gradients are compared too.
     pub fn new(target: &str, derivatives: bool) -> InSession {
         InSession { target: target.to_string(), derivatives }
     }
@@ -64,7 +64,7 @@ struct Built {
     node: Node,
     inputs: Vec<(String, Output)>,
     feeds: Feeds,
-    /// Nodes that give variables their values.
+    /// Nodes that assign the values of variables.
     initial: Vec<Node>,
     variables: Vec<(String, Read)>,
 }
@@ -170,7 +170,7 @@ fn variable(
     (output, read)
 }
 
-/// Weights from 0.5 to 1.5, like a tensor.
+/// Weights that increase evenly from 0.5 to 1.5, in the shape of a tensor.
 fn ramp(like: &Tensor) -> Result<Tensor> {
     let count = like.elements();
     let weights: Vec<f64> = (0..count).map(|i| 0.5 + i as f64 / count.saturating_sub(1).max(1) as f64).collect();

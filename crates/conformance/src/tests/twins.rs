@@ -1,4 +1,4 @@
-//! Programs and their Python twins give the same numbers.
+//! Programs in Rust and their Python twins compute the same numbers.
 
 use super::real::{Cluster, Kind, output, program, python};
 use std::path::PathBuf;
