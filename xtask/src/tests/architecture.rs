@@ -73,7 +73,7 @@ fn crates_use_only_what_the_table_allows() {
 fn nothing_below_grpc_knows_the_network() {
     for name in [
         "status", "proto", "math", "tensor", "graph", "op", "ops", "exec", "plan", "gradient", "cluster", "io",
-        "layers",
+        "layers", "membership", "durable",
     ] {
         let path = root().join("crates").join(name).join("Cargo.toml");
         let Ok(manifest) = fs::read_to_string(path) else { continue };
