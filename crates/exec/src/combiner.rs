@@ -169,7 +169,7 @@ impl<'a> Combiner<'a> {
         match node.kernel.cost {
             Cost::Free => false,
             Cost::ByInput => self.core.input_elements(program, ready) >= LIGHT_ELEMENTS,
-            Cost::Asked(work) => self.core.ask(program, ready, work) >= LIGHT_ELEMENTS,
+            Cost::Computed(work) => self.core.ask(program, ready, work) >= LIGHT_ELEMENTS,
             Cost::Heavy => true,
         }
     }

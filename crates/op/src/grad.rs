@@ -22,9 +22,9 @@ pub type Grads = Vec<Option<Gradient>>;
 /// A gradient: of every element, or of some rows.
 #[derive(Clone, Debug)]
 pub enum Gradient {
-    /// Of every element.
+    /// The gradient of every element.
     Dense(Output),
-    /// Of some rows.
+    /// The gradient of some rows; it is zero for the others.
     Sparse(Slices),
 }
 
@@ -42,7 +42,7 @@ pub struct Slices {
 /// Marks an input without a gradient in `grads!`.
 pub struct NoGradient;
 
-/// What `grads!` takes: an output, slices, or `NoGradient`.
+/// The types that `grads!` accepts: an output, slices, or `NoGradient`.
 pub trait IntoGradient {
     /// The gradient, if there is one.
     fn into_gradient(self) -> Option<Gradient>;

@@ -122,7 +122,7 @@ pub fn handle_of(tensor: &Tensor) -> Result<&ResourceHandle> {
     }
 }
 
-/// `N10tensorflow3VarE` as `tensorflow::Var`; what is not such a nested name stays.
+/// `N10tensorflow3VarE` as `tensorflow::Var`; returns other names unchanged.
 fn demangled(mangled: &str) -> String {
     parts(mangled).map_or(mangled.to_string(), |parts| parts.join("::"))
 }

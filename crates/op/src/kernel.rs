@@ -7,7 +7,7 @@ use status::{Result, internal};
 use std::sync::Arc;
 use tensor::{DType, Shape, Tensor};
 
-/// What flows along an edge.
+/// The value on an edge of the graph.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A tensor.
@@ -19,7 +19,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The tensor itself, the current value of the variable, or what is in the file.
+    /// Returns the tensor, the current value of the variable, or the contents of the file.
     pub fn read(self) -> Result<Tensor> {
         match self {
             Value::Tensor(tensor) => Ok(tensor),
@@ -44,9 +44,9 @@ pub struct Kernel {
 /// An op on single 32-bit floats, applied to every element with broadcasting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elementwise {
-    /// Of one number.
+    /// Applied to one number.
     Unary(math::fused::Unary),
-    /// Of two numbers.
+    /// Applied to two numbers.
     Binary(math::fused::Binary),
 }
 
@@ -58,7 +58,7 @@ pub enum Cost {
     /// Work in proportion to the number of input elements.
     ByInput,
     /// The number of elements that this function returns for the inputs, for kernels that read only a part of them.
-    Asked(fn(&Peek<'_>) -> usize),
+    Computed(fn(&Peek<'_>) -> usize),
     /// May take long even on small inputs.
     Heavy,
 }
@@ -85,7 +85,7 @@ impl Peek<'_> {
     }
 }
 
-/// What a kernel does. Inputs come by value, so that the last owner writes in place.
+/// The function of a kernel. Inputs are passed by value, so that the last owner may write in place.
 pub enum Run {
     /// No inputs, one output.
     Source(Box<dyn Fn(&Ctx<'_>) -> Result<Tensor> + Send + Sync>),
@@ -327,8 +327,8 @@ impl Kernel {
     }
 
     /// The same kernel with a function that computes how much work it is.
-    pub fn asked(mut self, work: fn(&Peek<'_>) -> usize) -> Kernel {
-        self.cost = Cost::Asked(work);
+    pub fn with_work(mut self, work: fn(&Peek<'_>) -> usize) -> Kernel {
+        self.cost = Cost::Computed(work);
         self
     }
 

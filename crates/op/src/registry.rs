@@ -7,8 +7,7 @@ use status::{Result, internal, not_found};
 use std::sync::OnceLock;
 use tensor::{DType, PartialShape};
 
-/// One op: what it takes and gives, how shapes follow, its derivative, how it is computed, and what the planner and the
-/// executor need to know about it.
+/// One op: its signature, shape function, gradient, kernel, and the facts that the planner and the executor need.
 #[derive(Clone, Copy)]
 pub struct Op {
     /// The signature as text; see `graph::Signature::parse`.

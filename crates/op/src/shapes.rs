@@ -48,7 +48,7 @@ pub fn broadcast(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![shape; query.outputs])
 }
 
-/// What two shapes give when broadcast against each other.
+/// The shape of the result when two shapes are broadcast against each other.
 pub fn broadcast_shapes(a: &PartialShape, b: &PartialShape) -> Result<PartialShape> {
     let (Some(x), Some(y)) = (a.dims(), b.dims()) else { return Ok(PartialShape::unknown()) };
     let rank = x.len().max(y.len());

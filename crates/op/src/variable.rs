@@ -108,7 +108,7 @@ impl Variable {
         self.value.try_lock()?.as_ref().map(|value| value.shape().clone())
     }
 
-    /// Whether it has a value.
+    /// True if it has a value.
     pub fn is_initialized(&self) -> bool {
         self.value.lock().is_some()
     }

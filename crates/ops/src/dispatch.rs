@@ -1,9 +1,9 @@
-//! Choosing a generic kernel by the element type of a node.
+//! Selects a generic kernel by the element type of a node.
 
 use status::{Error, internal};
 use tensor::DType;
 
-/// What TensorFlow says when a kernel comes upon another type than its node gives.
+/// TensorFlow's error for a kernel that gets another type than its node declares.
 pub(crate) fn undeclared(node: &str, found: DType, declared: DType) -> Error {
     internal!("Output 0 of type {found} does not match declared output type {declared} for node {{{{node {node}}}}}")
 }

@@ -1,4 +1,4 @@
-//! Which two ops have a kernel that does the work of both.
+//! Pairs of ops that one kernel can run together.
 
 use graph::{AttrList, AttrValue, NodeDef};
 use tensor::{Bytes, DType};

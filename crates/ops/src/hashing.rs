@@ -79,7 +79,7 @@ fn up_to_64(bytes: &[u8]) -> u64 {
     mix(first, e.wrapping_add(f.wrapping_add(a).rotate_right(18)).wrapping_add(g), factor)
 }
 
-/// What is carried from one block of 64 bytes to the next.
+/// The state between two blocks of 64 bytes.
 struct State {
     x: u64,
     y: u64,
@@ -89,7 +89,7 @@ struct State {
 }
 
 impl State {
-    /// Takes in a block; the last one counts two parts of the state ninefold.
+    /// Hashes a block; for the last one, two parts of the state are multiplied by nine.
     fn block(&mut self, bytes: &[u8], factor: u64, weight: u64) {
         let State { x, y, z, v, w } = self;
         *x = x.wrapping_add(*y).wrapping_add(v.0).wrapping_add(word(bytes, 8)).rotate_right(37).wrapping_mul(factor);

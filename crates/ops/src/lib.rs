@@ -1,4 +1,4 @@
-//! I say which ops there are. I see one node's inputs, never the graph around it.
+//! Defines all ops: their rows in the op table, builder functions, gradient rules and kernels.
 #![forbid(unsafe_code)]
 
 #[macro_use]
@@ -28,7 +28,7 @@ pub mod training;
 use op::{Op, Registry};
 use std::sync::{Arc, OnceLock};
 
-/// All ops there are.
+/// The op table with all rows.
 pub fn registry() -> Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     REGISTRY

@@ -67,7 +67,7 @@ impl Line {
 
     /// Since when the task owes a sign of life to somebody who waits since `begin`: since now, unless another who asked has
     /// gone away without it.
-    fn asked(&self, begin: Instant) -> Instant {
+    fn with_work(&self, begin: Instant) -> Instant {
         let heard = *self.heard.lock();
         let mut asked = self.asked.lock();
         if *asked < begin.max(heard) {
@@ -223,7 +223,7 @@ impl Link {
 async fn ask(line: &Line, begin: Instant, patience: Duration) -> std::result::Result<Option<String>, String> {
     let mut client = WorkerServiceClient::new(line.channel.clone());
     let mut answer = std::pin::pin!(client.get_status(wire::get_status()));
-    let asked = line.asked(begin);
+    let asked = line.with_work(begin);
     let task = loop {
         match tokio::time::timeout(patience.saturating_sub(line.silence(asked)), &mut answer).await {
             Ok(Err(status)) => {

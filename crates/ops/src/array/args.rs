@@ -1,10 +1,10 @@
-//! Reading the small tensors that say what is to be done: axes, sizes, shapes.
+//! Reads the small tensors that are arguments of ops: axes, sizes, shapes.
 
 use op::shapes::integers;
 use status::{Result, invalid};
 use tensor::{Shape, Tensor};
 
-/// The shape that a tensor of dimensions asks for.
+/// The shape in a tensor of dimensions.
 pub(crate) fn to_shape(dims: &Tensor) -> Result<Shape> {
     let dims = integers(dims)?;
     match dims.iter().find(|&&dim| dim < 0) {

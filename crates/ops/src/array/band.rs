@@ -1,4 +1,4 @@
-//! Diagonals of a matrix, packed as rows: where each begins, how long it is, and to which side it is pushed.
+//! Diagonals of a matrix, packed as rows: the start, length and alignment of each.
 
 use op::Setup;
 use status::{Result, invalid};
@@ -12,7 +12,7 @@ pub(super) struct Align {
 }
 
 impl Align {
-    /// As the attribute says, or to the left if there is none.
+    /// Reads the attribute; without it, both sides are aligned left.
     pub(super) fn of(setup: &Setup<'_>) -> Result<Align> {
         let text = match setup.find("align") {
             Some(_) => setup.string("align")?,
@@ -103,9 +103,9 @@ pub(super) struct Diagonal {
     pub start: usize,
     pub stride: usize,
     pub len: usize,
-    /// Where its row begins in the packed form.
+    /// The start of its row in the packed form.
     pub row: usize,
-    /// Where its elements begin in that row.
+    /// The start of its elements in that row.
     pub offset: usize,
 }
 

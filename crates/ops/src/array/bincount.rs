@@ -1,4 +1,4 @@
-//! Bincount, DenseBincount, SparseBincount, RaggedBincount: how often, or with what weight, each number comes.
+//! Bincount, DenseBincount, SparseBincount, RaggedBincount: counts how often, or with what weight, each number occurs.
 
 use super::index::{integer, shape_of};
 use super::numbers::Summed;
@@ -50,7 +50,7 @@ pub(crate) const OPS: &[Op] = &[
     ),
 ];
 
-/// How often each number below `size` comes in `values`, or the sum of its `weights` if there are any.
+/// How often each number below `size` occurs in `values`, or the sum of its `weights` if there are any.
 pub fn bincount(values: &Output, size: &Output, weights: &Output) -> Output {
     values.scope().op("Bincount").input(values).input(size).input(weights).output()
 }
@@ -74,7 +74,7 @@ fn checked_size(size: &Tensor) -> Result<usize> {
     usize::try_from(count).map_err(|_| invalid!("size ({count}) must be non-negative"))
 }
 
-/// What is counted: numbers, and the weight of each if there are any.
+/// The input of a count: numbers, and the weight of each if there are any.
 struct Counted<'a, T> {
     numbers: &'a [i64],
     weights: &'a [T],

@@ -1,4 +1,4 @@
-//! The same bytes as another type: Bitcast.
+//! Bitcast: the same bytes as another type.
 
 use graph::{AttrValue, Output, ShapeQuery};
 use op::{Grad, Kernel, Op, PLAIN, Setup, unary};

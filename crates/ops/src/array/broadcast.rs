@@ -1,4 +1,4 @@
-//! Shapes that are broadcast: BroadcastTo, BroadcastArgs, BroadcastGradientArgs.
+//! Broadcasting: BroadcastTo, BroadcastArgs, BroadcastGradientArgs.
 
 use super::args::to_shape;
 use super::walk::{Axis, Walk};

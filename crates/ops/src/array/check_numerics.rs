@@ -1,4 +1,4 @@
-//! Refusing values that are no numbers: CheckNumerics, CheckNumericsV2.
+//! Rejects infinities and NaN: CheckNumerics, CheckNumericsV2.
 
 use graph::{AttrValue, Node, Output};
 use op::shapes::unchanged;
@@ -37,7 +37,7 @@ fn check_rule(name: &str, op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![dy.scope().op(name).input(dy).attr("message", message).output()])
 }
 
-/// What was found that is no number.
+/// The kinds of invalid values that were found.
 #[derive(Clone, Copy, Default)]
 struct Found {
     low: bool,
@@ -91,7 +91,7 @@ fn check<T: Float>(message: &str, name: fn(Found) -> &'static str, tensor: Tenso
 trait Float: Element {
     /// Whether it is neither infinite nor not a number.
     fn is_good(self) -> bool;
-    /// Itself as far as infinities and not-a-number go.
+    /// The value as a 32-bit float: infinities and NaN are preserved.
     fn to_single(self) -> f32;
 }
 

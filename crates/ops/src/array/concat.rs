@@ -1,4 +1,4 @@
-//! Tensors joined along an axis: Concat, ConcatV2, ConcatOffset.
+//! Concatenates tensors along an axis: Concat, ConcatV2, ConcatOffset.
 
 use super::args::{around, to_axis};
 use super::units::Unit;
@@ -44,7 +44,7 @@ pub fn concat(scope: &Scope, values: &[Output], axis: i32) -> Output {
     scope.op("ConcatV2").named("concat").inputs(values).input(&axis).output()
 }
 
-/// Where each of the tensors with these shapes begins in their concatenation.
+/// The offset of each of the tensors with these shapes in their concatenation.
 pub fn concat_offset(axis: &Output, shapes: &[Output]) -> Vec<Output> {
     axis.scope().op("ConcatOffset").input(axis).inputs(shapes).node().outputs()
 }

@@ -1,4 +1,4 @@
-//! Values that come from the graph itself or from a feed: constants and placeholders.
+//! Values from the graph itself or from a feed: constants and placeholders.
 
 use graph::{AttrValue, Node, Output, Scope, ShapeQuery, TensorAttr};
 use op::shapes::{attr_shape, unknown};
@@ -98,8 +98,9 @@ fn is_spread(encoded: &EncodedTensor) -> bool {
     size.is_some_and(|size| size >= SPREAD_FROM && encoded.message_len() < size / 16)
 }
 
-/// A large constant of few values, such as the initial value of a variable. The first step to ask gets one of its own,
-/// which its variable can keep: most are needed once. The second step's is kept for those that follow.
+/// A large constant with few distinct values, such as the initial value of a variable. The first step that reads it
+/// gets a tensor of its own, which a variable can keep without a copy, because most such constants are read once. The
+/// tensor of the second step is cached for later steps.
 pub(crate) struct Spread {
     encoded: TensorAttr,
     asked: AtomicBool,

@@ -1,4 +1,4 @@
-//! DenseCountSparseOutput and its kin: how often each number comes in each row, as a sparse tensor.
+//! DenseCountSparseOutput and related ops count how often each number occurs in each row, as a sparse tensor.
 
 use super::bincount::checked_splits;
 use super::numbers::Summed;
@@ -47,7 +47,7 @@ fn count_shape(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::of_rank(2), PartialShape::of_rank(1), PartialShape::of_rank(1)])
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone, Copy)]
 struct Limits {
     min: i64,

@@ -1,4 +1,4 @@
-//! Numbers of axes and vectors of sizes under another order of axes: DataFormatDimMap, DataFormatVecPermute.
+//! Converts axes and vectors of sizes between data formats: DataFormatDimMap, DataFormatVecPermute.
 
 use graph::Output;
 use op::shapes::{integers, unchanged};
@@ -61,7 +61,7 @@ fn dim_map_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(unary(move |_, x| {
         let rank = map.len() as i64;
         let mapped = |axis: i64| map[axis.rem_euclid(rank) as usize];
-        whole(dtype, x.shape().clone(), &integers(&x)?.into_iter().map(mapped).collect::<Vec<_>>())
+        int_tensor(dtype, x.shape().clone(), &integers(&x)?.into_iter().map(mapped).collect::<Vec<_>>())
     }))
 }
 
@@ -97,12 +97,12 @@ fn vec_permute_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let order = to.iter().filter_map(|axis| from.iter().position(|other| other == axis));
         let (values, width) = (integers(&x)?, if rank == 2 { 2 } else { 1 });
         let permuted: Vec<i64> = order.flat_map(|at| values[at * width..][..width].to_vec()).collect();
-        whole(dtype, shape, &permuted)
+        int_tensor(dtype, shape, &permuted)
     }))
 }
 
 /// A tensor of int32 or int64.
-fn whole(dtype: DType, shape: Shape, values: &[i64]) -> Result<Tensor> {
+fn int_tensor(dtype: DType, shape: Shape, values: &[i64]) -> Result<Tensor> {
     match dtype {
         DType::I64 => Tensor::from_slice(shape, values),
         _ => Tensor::from_slice(shape, &values.iter().map(|&value| value as i32).collect::<Vec<_>>()),

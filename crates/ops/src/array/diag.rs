@@ -1,4 +1,4 @@
-//! Diag and DiagPart: a tensor on the diagonal of one with twice its axes, and back.
+//! Diag and DiagPart: a tensor as the diagonal of one with twice its axes, and back.
 
 use super::index::shape_of;
 use super::nodes;
@@ -30,7 +30,7 @@ pub fn diag(diagonal: &Output) -> Output {
     nodes::one("Diag", diagonal)
 }
 
-/// The diagonal of a tensor whose axes come twice.
+/// The diagonal of a tensor whose list of axes repeats itself.
 pub fn diag_part(input: &Output) -> Output {
     nodes::one("DiagPart", input)
 }

@@ -1,4 +1,4 @@
-//! DynamicPartition: rows dealt out to several tensors.
+//! DynamicPartition: distributes rows over several tensors.
 
 use super::dynamic_stitch::dynamic_stitch;
 use super::index::{place, product, shape_of};
@@ -17,7 +17,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: PLAIN,
 }];
 
-/// The rows of `data`, each in the output that `partitions` says.
+/// Distributes the rows of `data` over the outputs; `partitions` holds the output of each row.
 pub fn dynamic_partition(data: &Output, partitions: &Output, count: usize) -> Vec<Output> {
     let builder = data.scope().op("DynamicPartition").input(data).input(partitions);
     builder.attr("num_partitions", count).node().outputs()

@@ -1,4 +1,4 @@
-//! DynamicStitch: rows of several tensors put together by their numbers.
+//! DynamicStitch: merges rows of several tensors by index.
 
 use super::gather::gather;
 use super::index::{product, shape_of};
@@ -26,7 +26,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// The rows of all `data`, each at the place its index says.
+/// Merges the rows of all `data`, each at the position its index gives.
 pub fn dynamic_stitch(indices: &[Output], data: &[Output]) -> Output {
     indices[0].scope().op("DynamicStitch").inputs(indices).inputs(data).output()
 }

@@ -1,4 +1,4 @@
-//! EditDistance: how many changes turn one sequence into another.
+//! EditDistance: the number of edits that turn one sequence into another.
 
 use super::index::joined;
 use super::keys::keys;

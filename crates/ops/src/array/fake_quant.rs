@@ -1,4 +1,4 @@
-//! Training for quantized inference: the FakeQuantWithMinMax family.
+//! The FakeQuantWithMinMax family, which simulates quantized inference during training.
 
 use graph::{Node, Output, ShapeQuery};
 use op::shapes::{merged, unchanged};
@@ -94,7 +94,7 @@ fn steps(setup: &Setup<'_>) -> Result<[f32; 2]> {
     Ok([f32::from(u8::from(narrow)), ((1_u32 << bits) - 1) as f32])
 }
 
-/// A range, moved a little so that zero is one of its steps.
+/// A range, adjusted so that zero is one of its steps.
 #[derive(Clone, Copy)]
 struct Nudged {
     min: f32,
@@ -223,7 +223,7 @@ fn vars_grad_kernel(setup: &Setup<'_>, channels: bool) -> Result<Kernel> {
     }))
 }
 
-/// A gradient goes to the input inside the range, and to the bound it was cut to outside.
+/// The gradient of an element inside the range is passed to the input; otherwise it is added to that of the bound.
 fn run_vars_grad(mut gradients: Tensor, inputs: &Tensor, min: &Tensor, ranges: &[Option<Nudged>]) -> Result<Outputs> {
     let (mut below, mut above) = (vec![0_f64; ranges.len()], vec![0_f64; ranges.len()]);
     if gradients.elements() > 0 {

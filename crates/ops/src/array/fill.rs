@@ -1,4 +1,4 @@
-//! Tensors of one value: Fill, ZerosLike, OnesLike, Empty.
+//! Tensors with a single value: Fill, ZerosLike, OnesLike, Empty.
 
 use super::args::to_shape;
 use super::units::Unit;

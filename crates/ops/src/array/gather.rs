@@ -141,7 +141,7 @@ fn whole_gradient(params: &Output, indices: &Output, axis: &Output, batch_dims: 
 }
 
 fn gather_kernel(_: &Setup<'_>) -> Result<Kernel> {
-    Ok(binary(|ctx, params, indices| run_gather(ctx, &params, &indices, 0, 0)).asked(work))
+    Ok(binary(|ctx, params, indices| run_gather(ctx, &params, &indices, 0, 0)).with_work(work))
 }
 
 fn gather_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
@@ -154,10 +154,11 @@ fn gather_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let axis = integer(&inputs.tensor(2)?, || invalid!("axis must be scalar"))?;
         Ok(outputs![run_gather(ctx, &params, &indices, axis, batch_dims)?])
     })
-    .asked(work))
+    .with_work(work))
 }
 
-/// What is picked, not what it is picked from; batches are counted as if every index picked from all of them.
+/// The number of elements that are picked, not the number to pick from. Batches count as if every index picked from
+/// all of them.
 pub(crate) fn work(inputs: &Peek<'_>) -> usize {
     let (Some(params), Some(indices)) = (inputs.shape(0), inputs.shape(1)) else { return usize::MAX };
     let axis = inputs.tensor(2).and_then(|axis| integer(axis, || invalid!("axis must be scalar")).ok()).unwrap_or(0);
@@ -185,7 +186,7 @@ pub(crate) fn run_gather(
     }
 }
 
-/// What to pick: `params` is `batch x outer x limit x inner`, the indices are `batch x count`.
+/// The sizes of a gather: `params` is `batch x outer x limit x inner`, the indices are `batch x count`.
 struct Plan {
     outer: usize,
     limit: usize,

@@ -42,7 +42,8 @@ fn gather_nd_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     }
 }
 
-/// What was picked gets the gradient of its copies; with vectors of one index that is a gradient of rows.
+/// Slices that were picked get the sum of the gradients of their copies. With vectors of one index that is a gradient
+/// of rows.
 fn gather_nd_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [params, indices] = op.inputs()?;
     let dims = nodes::shape(&params, indices.dtype());
@@ -63,7 +64,7 @@ fn gather_nd_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(binary(move |ctx, params, indices| run_gather_nd(ctx, &params, &indices, ignore, &name)))
 }
 
-/// The slices of `params` that the vectors in the last axis of `indices` name; `node` stands in errors.
+/// The slices of `params` at the index vectors in the last axis of `indices`; errors name `node`.
 pub(crate) fn run_gather_nd(
     ctx: &Ctx<'_>,
     params: &Tensor,

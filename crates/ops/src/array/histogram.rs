@@ -1,4 +1,4 @@
-//! HistogramFixedWidth and Bucketize: which interval a number falls into.
+//! HistogramFixedWidth and Bucketize: the interval of each number.
 
 use super::index::{from_places, integer};
 use super::nodes;

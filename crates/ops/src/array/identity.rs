@@ -1,4 +1,4 @@
-//! Ops that pass on what they get, and say something about it.
+//! Ops that return their input and state a fact about it.
 
 use graph::{AttrValue, Node, Output, ShapeQuery};
 use op::shapes::unchanged;

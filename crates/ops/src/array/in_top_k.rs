@@ -1,4 +1,4 @@
-//! InTopK: whether a target is among the best predictions.
+//! InTopK: whether a target is among the `k` best predictions.
 
 use super::index::integer;
 use graph::Output;
@@ -72,7 +72,7 @@ fn run(mut inputs: Inputs, k: Option<i64>) -> Result<Outputs> {
     Ok(outputs![output])
 }
 
-/// Nothing is said of rows with numbers that are not finite.
+/// Rows with infinities or NaN have no ranking.
 fn is_in_top(row: &[f32], target: i64, k: i64) -> bool {
     let Some(&mark) = usize::try_from(target).ok().and_then(|target| row.get(target)) else { return false };
     let mut above = 0;

@@ -1,4 +1,4 @@
-//! Indices a user sent: read, checked, and named in errors.
+//! Indices in tensors: reads and checks them, and names them in errors.
 
 use status::{Result, invalid};
 use std::fmt::Display;
@@ -6,9 +6,9 @@ use tensor::{DType, Element, Shape, Tensor};
 
 /// An integer that may stand in an index tensor.
 pub(crate) trait Index: Element + Display + Ord {
-    /// As a place below `limit`, if it is one.
+    /// The index as usize, if it is in range of `limit`.
     fn below(self, limit: usize) -> Option<usize>;
-    /// As a wide integer.
+    /// The index as i64.
     fn wide(self) -> i64;
 }
 
@@ -54,7 +54,7 @@ macro_rules! for_indices {
 
 /// The place of the first index that is not below `limit`.
 pub(crate) fn first_outside<I: Index>(indices: &[I], limit: usize) -> Option<usize> {
-    // Extremes of blocks come first: they vectorise, and indices are almost always right.
+    // Extremes of blocks are compared first: that vectorises, and indices are almost always in range.
     indices.chunks(1024).position(|block| !block_inside(block, limit)).map(|block| {
         let start = block * 1024;
         let found = indices[start..].iter().position(|index| index.below(limit).is_none());
@@ -71,7 +71,7 @@ fn block_inside<I: Index>(block: &[I], limit: usize) -> bool {
     low.below(limit).is_some() && high.below(limit).is_some()
 }
 
-/// Where element `flat` of a tensor lies, as errors say it: `[2,0]`, or nothing for a scalar.
+/// The position of element `flat` of a tensor as errors print it: `[2,0]`, or nothing for a scalar.
 pub(crate) fn place(shape: &[usize], flat: usize) -> String {
     let mut parts = vec![0; shape.len()];
     let mut left = flat;
@@ -88,7 +88,7 @@ pub(crate) fn joined<T: Display>(values: &[T], separator: &str) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(separator)
 }
 
-/// The one integer of a scalar; `wrong` says what to answer when it is not one.
+/// The integer in a scalar; `wrong` makes the error for anything else.
 pub(crate) fn integer(tensor: &Tensor, wrong: impl FnOnce() -> status::Error) -> Result<i64> {
     if tensor.shape().rank() != 0 {
         return Err(wrong());

@@ -1,4 +1,4 @@
-//! InvertPermutation: where each number stands in a permutation.
+//! InvertPermutation: the position of each number in a permutation.
 
 use super::nodes;
 use graph::Output;

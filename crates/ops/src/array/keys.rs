@@ -1,11 +1,12 @@
-//! Elements as keys: equal elements have equal keys, and a not-a-number equals nothing.
+//! Keys of elements for hashing: equal elements have equal keys, and NaN equals nothing.
 
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
 use tensor::{DType, Tensor, bf16, f16};
 
-/// One key for each element. `first` numbers the elements, so that keys of two tensors can be told apart
-/// where an element equals nothing; strings are known by the names in `names`.
+/// A key for each element, such that equal elements have equal keys. An element that equals nothing, not even itself,
+/// gets a key of its own: its index, counted from `first`, so that two tensors can share one key space. Keys of
+/// strings are numbers from `names`.
 pub(crate) fn keys<'a>(tensor: &'a Tensor, first: usize, names: &mut FxHashMap<&'a [u8], u64>) -> Result<Vec<u64>> {
     Ok(match tensor.dtype() {
         DType::I64 => tensor.values::<i64>()?.iter().map(|&v| v as u64).collect(),
@@ -32,7 +33,7 @@ pub(crate) fn keys<'a>(tensor: &'a Tensor, first: usize, names: &mut FxHashMap<&
     })
 }
 
-/// The bits of a double, with one zero, and with the bits of some not-a-number that no other element has.
+/// The bits of a double, with one zero; NaN gets the bits of a NaN that no other element has.
 fn reals<T: Copy>(values: &[T], first: usize, widen: fn(T) -> f64) -> Vec<u64> {
     let key = |(place, &value): (usize, &T)| match widen(value) {
         0.0 => 0,
@@ -49,7 +50,7 @@ pub(crate) struct Distinct {
 }
 
 impl Distinct {
-    /// Of single keys.
+    /// A set of single keys.
     pub(crate) fn of(keys: &[u64]) -> Distinct {
         let (low, high) = keys.iter().fold((u64::MAX, 0), |(low, high), &key| (low.min(key), high.max(key)));
         match high.checked_sub(low) {
@@ -100,7 +101,7 @@ impl Distinct {
         Distinct { ids, firsts }
     }
 
-    /// Of rows of `width` keys.
+    /// A set of rows of `width` keys.
     pub(crate) fn of_rows(keys: &[u64], width: usize) -> Distinct {
         let mut known: FxHashMap<&[u64], usize> = FxHashMap::default();
         let mut firsts = Vec::new();

@@ -1,4 +1,4 @@
-//! ListDiff: the elements of one vector that another does not have.
+//! ListDiff: the elements of one vector that are not in another.
 
 use super::gather::run_gather;
 use super::index::from_places;

@@ -28,7 +28,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// Matrices of which `num_lower` diagonals below the main one and `num_upper` above it are kept; all if negative.
+/// Matrices that keep `num_lower` diagonals below the main one and `num_upper` above it; a negative number keeps all.
 pub fn matrix_band_part(input: &Output, num_lower: i64, num_upper: i64) -> Output {
     let end = |count: i64| nodes::constant(input.scope(), Tensor::scalar(count));
     build(input, &end(num_lower), &end(num_upper))
@@ -72,7 +72,7 @@ fn run(ctx: &Ctx<'_>, mut inputs: Inputs) -> Result<Outputs> {
     Ok(outputs![input])
 }
 
-/// Sets what lies outside the band to zero.
+/// Sets all elements outside the band to zero.
 fn clear<E: Unit>(ctx: &Ctx<'_>, values: &mut [E], (rows, cols): (usize, usize), below: usize, above: usize) {
     let cost = 2.0 + (cols * size_of::<E>()) as f32 / 32.0;
     split_rows_mut(ctx.pool(), cost, values, cols, |first, part| {

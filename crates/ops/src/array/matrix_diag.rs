@@ -1,4 +1,4 @@
-//! MatrixDiag and MatrixDiagPart: diagonals put into matrices and taken out of them.
+//! MatrixDiag and MatrixDiagPart: sets and extracts diagonals of matrices.
 
 use super::band::{Align, Band, Range};
 use super::index::{integer, shape_of};
@@ -83,8 +83,8 @@ pub fn matrix_diag_part(input: &Output) -> Output {
     nodes::one("MatrixDiagPart", input)
 }
 
-/// The diagonals `k` of matrices (one number, or the lowest and the highest), packed into rows; `align` says to which
-/// side, as `RIGHT_LEFT`.
+/// The diagonals `k` of matrices (one number, or the lowest and the highest), packed into rows; `align` is the side to
+/// align them to, such as `RIGHT_LEFT`.
 pub fn matrix_diag_part_band(input: &Output, k: &Output, align: AttrValue) -> Output {
     let padding = input.like(0.0);
     input.scope().op("MatrixDiagPartV3").input(input).input(k).input(&padding).attr("align", align).output()

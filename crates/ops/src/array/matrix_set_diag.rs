@@ -54,7 +54,7 @@ pub fn matrix_set_diag_band(input: &Output, diagonal: &Output, k: &Output, align
     input.scope().op("MatrixSetDiagV3").input(input).input(diagonal).input(k).attr("align", align).output()
 }
 
-/// What was replaced has no gradient.
+/// Elements that were replaced have no gradient.
 fn rule(op: &Node, dy: &Output) -> Result<Grads> {
     let zeros = nodes::zeros_like(&op.input(1));
     Ok(grads![matrix_set_diag(dy, &zeros), matrix_diag_part(dy)])

@@ -1,4 +1,4 @@
-//! A border that mirrors what it surrounds: MirrorPad, MirrorPadGrad.
+//! Padding that mirrors the values it surrounds: MirrorPad, MirrorPadGrad.
 
 use super::pad::{pad_shape, pairs};
 use super::segments::{Segment, copy_segments};
@@ -115,7 +115,7 @@ fn run_mirror_pad(pool: &Pool, input: Tensor, paddings: &Tensor, skip: usize) ->
     Ok(out)
 }
 
-/// An axis with its mirrored borders; those are never longer than what they mirror.
+/// An axis with its mirrored borders, which are never longer than the axis.
 fn mirrored(dim: usize, before: usize, after: usize, skip: usize) -> Vec<Segment> {
     let front = Segment { src: (before + skip).saturating_sub(1), back: true, dst: 0, len: before };
     let inside = Segment { src: 0, back: false, dst: before, len: dim };

@@ -1,4 +1,4 @@
-//! Moving and selecting elements: constants, shapes, slices, gathers.
+//! Ops that move and select elements: constants, shapes, slices, gathers.
 
 #[macro_use]
 pub(crate) mod index;

@@ -1,9 +1,9 @@
-//! Nodes that gradient rules of this crate build from: shapes, constants, and what moves elements.
+//! Nodes for gradient rules of this crate: shapes, constants, and ops that move elements.
 
 use graph::{Output, Scope};
 use tensor::{DType, Tensor};
 
-/// A constant.
+/// A constant node.
 pub(crate) fn constant(scope: &Scope, value: Tensor) -> Output {
     let dtype = value.dtype();
     scope.op("Const").attr("value", value).attr("dtype", dtype).output()
@@ -14,7 +14,7 @@ pub(crate) fn ints(scope: &Scope, values: &[i32]) -> Output {
     constant(scope, Tensor::vector(values))
 }
 
-/// One int32.
+/// A constant int32 scalar.
 pub(crate) fn int(scope: &Scope, value: i32) -> Output {
     constant(scope, Tensor::scalar(value))
 }
@@ -44,7 +44,7 @@ pub(crate) fn flat(x: &Output) -> Output {
     reshape(x, &ints(x.scope(), &[-1]))
 }
 
-/// Another type.
+/// `x` cast to another type.
 pub(crate) fn cast(x: &Output, dtype: DType) -> Output {
     if x.dtype() == dtype {
         return x.clone();

@@ -1,4 +1,4 @@
-//! NthElement: the element that would stand at a place if rows were sorted.
+//! NthElement: the element at a position of the sorted rows.
 
 use super::index::integer;
 use super::nodes;

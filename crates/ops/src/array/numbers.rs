@@ -1,11 +1,11 @@
-//! What kernels of this crate ask of numbers beyond arithmetic.
+//! The operations on numbers that kernels of this crate need beyond arithmetic.
 
 use math::function::{Number, Ordered};
 use tensor::{Complex32, Complex64, DType, Element};
 
 /// A number that can be a count.
 pub(crate) trait Summed: Element + Number {
-    /// So many.
+    /// Converts a count.
     fn of_count(count: usize) -> Self;
 
     /// With the sign of the imaginary part changed, if there is one.

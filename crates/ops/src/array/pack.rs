@@ -1,4 +1,4 @@
-//! A new axis: Pack, Unpack, ParallelConcat.
+//! Ops that add or remove an axis: Pack, Unpack, ParallelConcat.
 
 use super::args::around;
 use super::concat::joined;

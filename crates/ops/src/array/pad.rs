@@ -1,4 +1,4 @@
-//! A border of one value: Pad, PadV2.
+//! Pads tensors with one value: Pad, PadV2.
 
 use super::fill::filled;
 use super::walk::{Walk, axes};
@@ -27,7 +27,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// `input` with zeros around it: `paddings[i]` says how many before and behind on axis `i`.
+/// `input` with zeros around it: `paddings[i]` holds the number of zeros before and after axis `i`.
 pub fn pad(input: &Output, paddings: &Output) -> Output {
     input.scope().op("Pad").input(input).input(paddings).output()
 }
@@ -54,7 +54,7 @@ fn inside(op: &Node, dy: &Output) -> Output {
     super::slice::slice(dy, &begin, &super::shape::shape_as(&x, paddings.dtype()))
 }
 
-/// The shape of a padded tensor, as far as known.
+/// The shape of a padded tensor, as far as it is known.
 pub(super) fn pad_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let rank = query.inputs[0].rank().or(query.inputs[1].dim(0)).filter(|&rank| rank <= Shape::MAX_RANK);
     let Some(rank) = rank else { return Ok(vec![PartialShape::unknown()]) };
@@ -95,7 +95,7 @@ fn run_pad(pool: &Pool, input: Tensor, paddings: &Tensor, value: &Tensor) -> Res
     padded(pool, input, &paddings, value)
 }
 
-/// The tensor with a border of `value`: so many elements before and behind each axis, none of them negative.
+/// The tensor with a border of `value`: the numbers of elements before and after each axis, none of them negative.
 pub(super) fn padded(pool: &Pool, input: Tensor, paddings: &[[i64; 2]], value: &Tensor) -> Result<Tensor> {
     let grown = |(&dim, around): (&usize, &[i64; 2])| (dim as i64).saturating_add(around[0]).saturating_add(around[1]);
     let shape = Shape::checked(&input.shape().iter().zip(paddings).map(grown).collect::<Vec<_>>())?;
@@ -111,7 +111,7 @@ pub(super) fn padded(pool: &Pool, input: Tensor, paddings: &[[i64; 2]], value: &
     Ok(out)
 }
 
-/// What is asked for before and behind each axis, one pair per axis.
+/// The padding before and after each axis, one pair per axis.
 pub(super) fn pairs(input: &Tensor, paddings: &Tensor, between: &str) -> Result<Vec<[i64; 2]>> {
     let found = paddings.shape();
     if found.rank() != 2 || found[1] != 2 {

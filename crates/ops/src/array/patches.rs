@@ -1,4 +1,4 @@
-//! Windows of an image, or of a volume, laid out as channels: ExtractImagePatches, ExtractVolumePatches.
+//! Windows of an image or a volume as channels: ExtractImagePatches, ExtractVolumePatches.
 
 use super::constant::constant;
 use super::reshape::{reshape, reshape_to};
@@ -37,8 +37,8 @@ pub fn extract_image_patches(images: &Output, ksizes: &[i64], strides: &[i64], r
     node.attr("strides", strides).attr("rates", rates).attr("padding", padding).output()
 }
 
-/// Every pixel gets the gradients of its copies. Where copies went is found by taking the patches of an image that holds
-/// the pixels' numbers: from one on, as the border is zero.
+/// Every pixel gets the sum of the gradients of its copies. To find the copies, the rule extracts the patches of an
+/// image that holds the pixel numbers; they start at one, because the border is zero.
 fn image_patches_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let (scope, images) = (dy.scope(), op.input(0));
     let shape = super::shape::shape_as(&images, DType::I64);
@@ -71,7 +71,7 @@ struct Windows {
 }
 
 impl Windows {
-    /// What the attributes say; the first and last entries, for batch and channels, must be one.
+    /// Reads an attribute of a node; the first and last entries, for batch and channels, must be one.
     fn read(list: impl Fn(&str) -> Result<Vec<i64>>, dilated: bool, rank: usize, same: bool) -> Result<Windows> {
         let spatial = |name: &str| {
             let values = list(name)?;
@@ -156,7 +156,7 @@ fn run_patches(pool: &Pool, images: &Tensor, windows: &Windows) -> Result<Tensor
     Ok(out)
 }
 
-/// Where windows lie in an image.
+/// The positions of windows in an image.
 struct Place<'a> {
     windows: &'a Windows,
     fits: &'a [(usize, usize)],
@@ -165,7 +165,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Writes all windows, one after the other; what lies outside the image stays as it is.
+    /// Writes all windows, one after the other. Elements outside the image are not written.
     fn lay_out<E: Unit>(&self, pool: &Pool, src: &[E], dst: &mut [E], width: usize) {
         let cost = width as f32 * 0.1 * size_of::<E>() as f32 + 5.0;
         split_rows_mut(pool, cost, dst, width, |first, chunk| {
@@ -181,7 +181,7 @@ impl Place<'_> {
         });
     }
 
-    /// Writes the part of a window that lies on one index of all axes before `axis`.
+    /// Writes the part of a window at one index of all axes before `axis`.
     fn window<E: Unit>(&self, src: &[E], dst: &mut [E], axis: usize, index: usize, corner: &[isize]) {
         if axis == corner.len() {
             return dst.clone_from_slice(&src[index * self.depth..][..self.depth]);

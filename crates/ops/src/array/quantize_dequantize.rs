@@ -1,4 +1,4 @@
-//! Values rounded as if they had been quantized: the QuantizeAndDequantize family.
+//! The QuantizeAndDequantize family: rounds values as quantization would.
 
 use super::args::around;
 use graph::{Node, Output, ShapeQuery};
@@ -112,7 +112,7 @@ struct Rounding {
     signed: bool,
     narrow: bool,
     half_up: bool,
-    /// Whether the range comes from outside; then values are cut to it.
+    /// True if the range is an input; then values are clipped to it.
     given: bool,
     axis: i64,
 }
@@ -140,7 +140,7 @@ impl Rounding {
         }
     }
 
-    /// The range from `min` to `max` on the integers of so many bits, zero staying zero.
+    /// The range from `min` to `max` adjusted to integers of this many bits, so that zero is represented exactly.
     fn scale<T: Real>(&self, bits: u32, min: T, max: T) -> Scale<T> {
         let half = 1_i64 << (bits - 1);
         let lowest = if self.signed { -half + i64::from(self.narrow) } else { 0 };

@@ -51,7 +51,7 @@ fn lin_space_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 
 /// A number that a sequence can be made of. All is computed in its own arithmetic, to round as TensorFlow does.
 trait Step: Element {
-    /// How many numbers there are from `start` to `limit`.
+    /// The number of elements from `start` to `limit`.
     fn count(start: Self, limit: Self, delta: Self) -> Result<usize>;
     /// `start + index delta`.
     fn at(start: Self, delta: Self, index: usize) -> Self;
@@ -200,7 +200,7 @@ fn run_lin_space<T: Step>(start: T, stop: T, num: usize) -> Result<Tensor> {
         *slot = T::at(start, step, index);
     }
     if num > 1 {
-        // The last is exact, whatever the rounding of the steps.
+        // The last element is exactly `stop`, whatever the rounding errors of the steps.
         values[num - 1] = stop;
     }
     Ok(out)

@@ -1,4 +1,4 @@
-//! The same elements under another shape: Reshape, ExpandDims, Squeeze.
+//! The same elements in another shape: Reshape, ExpandDims, Squeeze.
 
 use super::shape::shape;
 use graph::{AttrValue, Node, Output, ShapeQuery};
@@ -31,12 +31,12 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// The elements of `tensor` under the shape that the vector `shape` holds; one -1 stands for what is left.
+/// The elements of `tensor` in the shape given by the vector `shape`; one -1 is inferred.
 pub fn reshape(tensor: &Output, shape: &Output) -> Output {
     tensor.scope().op("Reshape").input(tensor).input(shape).output()
 }
 
-/// The elements of `tensor` under a shape known when the graph is built; one -1 stands for what is left.
+/// The elements of `tensor` in a shape known when the graph is built; one -1 is inferred.
 pub fn reshape_to(tensor: &Output, dims: &[i64]) -> Output {
     let dims = super::constant::constant(tensor.scope(), Tensor::vector::<i64>(dims));
     reshape(tensor, &dims)
@@ -118,13 +118,13 @@ fn reshape_kernel(_: &Setup<'_>) -> Result<Kernel> {
     .free())
 }
 
-/// The shape that `sizes` asks for, with -1 replaced, for the elements of `input`.
+/// The shape in `sizes` for the elements of `input`, with -1 replaced.
 fn resolve(sizes: &[i64], input: &Shape) -> Result<Shape> {
     if sizes.len() >= Shape::MAX_RANK {
         let limit = Shape::MAX_RANK;
         return Err(invalid!("too many dimensions: must be < {limit}, but received {}", sizes.len()));
     }
-    let (mut shape, unknown) = asked_for(sizes)?;
+    let (mut shape, unknown) = requested_shape(sizes)?;
     if let Some(axis) = unknown {
         shape.dims_mut()[axis] = missing_size(&shape, axis, input)?;
     }
@@ -137,8 +137,8 @@ fn resolve(sizes: &[i64], input: &Shape) -> Result<Shape> {
     Ok(shape)
 }
 
-/// The sizes as a shape, with 1 in place of -1, and where that was.
-fn asked_for(sizes: &[i64]) -> Result<(Shape, Option<usize>)> {
+/// The sizes as a shape, with 1 in place of -1, and the position of the -1.
+fn requested_shape(sizes: &[i64]) -> Result<(Shape, Option<usize>)> {
     let (mut shape, mut unknown) = (Shape::scalar(), None);
     for (axis, &size) in sizes.iter().enumerate() {
         match (size, unknown) {
@@ -156,8 +156,8 @@ fn asked_for(sizes: &[i64]) -> Result<(Shape, Option<usize>)> {
     Ok((shape, unknown))
 }
 
-/// The size that stands for -1. Axes of length zero tell nothing of the others: if both sides have some, they are
-/// left out on both.
+/// The size that replaces -1. Axes of length zero do not determine the others: if both sides have some, they are left
+/// out on both.
 fn missing_size(shape: &Shape, unknown: usize, input: &Shape) -> Result<usize> {
     let empty = shape.iter().enumerate().any(|(axis, &dim)| dim == 0 && axis != unknown);
     let product = counted(shape, true).unwrap_or(1);
@@ -198,7 +198,7 @@ fn one_axis(dim: &Tensor) -> Result<i64> {
     }
 }
 
-/// Where the new axis goes.
+/// The position of the new axis.
 fn expanded_axis(dim: i64, rank: usize) -> Result<usize> {
     let count = rank as i64;
     if dim < -1 - count || dim > count {
@@ -227,7 +227,7 @@ fn run_squeeze(dims: &[i64], input: Tensor) -> Result<Tensor> {
     input.reshaped(shape)
 }
 
-/// For each axis whether it stays; nothing is said when no axis was named.
+/// For each axis, whether it is kept; none for all axes if the attribute is empty.
 fn squeezed_axes(named: &[i64], rank: usize) -> Result<Vec<Option<bool>>> {
     let mut kept = vec![(!named.is_empty()).then_some(true); rank];
     for &dim in named {

@@ -1,4 +1,4 @@
-//! Axes turned around: Reverse, ReverseV2, ReverseSequence, Roll.
+//! Reversals along axes: Reverse, ReverseV2, ReverseSequence, Roll.
 
 use super::args::to_axis;
 use super::segments::{Segment, copy_segments};
@@ -60,7 +60,7 @@ pub fn reverse_sequence(input: &Output, seq_lengths: &Output, seq_dim: i64, batc
     node.attr("seq_dim", seq_dim).attr("batch_dim", batch_dim).output()
 }
 
-/// `input` shifted along axes; what falls off one end comes back at the other.
+/// `input` shifted along axes; elements shifted beyond one end reappear at the other.
 pub fn roll(input: &Output, shift: &Output, axis: &Output) -> Output {
     input.scope().op("Roll").input(input).input(shift).input(axis).output()
 }

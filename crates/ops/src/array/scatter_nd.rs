@@ -1,4 +1,4 @@
-//! ScatterNd and its kin: slices combined into a tensor at places that vectors of indices name.
+//! ScatterNd and related ops, which combine slices into a tensor at positions given by index vectors.
 
 use super::args::to_shape;
 use super::gather_nd::{OUTSIDE, gather_nd, starts};
@@ -49,7 +49,7 @@ pub(super) fn add_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![dy.clone(), NoGradient, gather_nd(dy, &op.input(1))])
 }
 
-/// How an update meets what is there.
+/// How an update is combined with the present value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combine {
     Assign,
@@ -62,7 +62,7 @@ pub(crate) enum Combine {
 /// Combines updates into a tensor at checked places.
 pub(crate) type Apply = fn(&Ctx<'_>, &mut Tensor, &Targets, &Tensor) -> Result<()>;
 
-/// The kernel that `make` makes of the way updates of the node's type are combined.
+/// The kernel that `make` builds from the function that combines updates of the node's type.
 pub(crate) fn combining(setup: &Setup<'_>, combine: Combine, make: impl Fn(Apply) -> Kernel) -> Result<Kernel> {
     match (combine, setup.dtype("T")?) {
         (Combine::Assign, _) => Ok(make(assign)),
@@ -80,7 +80,7 @@ pub(crate) fn combining(setup: &Setup<'_>, combine: Combine, make: impl Fn(Apply
     }
 }
 
-/// Where updates go: update `i`, `width` elements, to slice `starts[i]`.
+/// The targets of updates: update `i`, of `width` elements, belongs to slice `starts[i]`.
 pub(crate) struct Targets {
     starts: Vec<usize>,
     width: usize,
@@ -162,13 +162,13 @@ fn check_dimensions(shape: &Shape, places: &Shape, slices: &Shape) -> Result<()>
     Ok(())
 }
 
-/// Whether an output of so many elements can take these updates: nothing can go into an empty one.
+/// True if an output of this many elements can take these updates: an empty one takes none.
 fn fits_empty(elements: usize, indices: &Tensor, updates: &Tensor) -> bool {
     let (places, given) = (indices.elements(), updates.elements());
     (places == 0 && given == 0) || (elements != 0 && places != 0 && given != 0)
 }
 
-/// Whether vectors that name no place are left out, as the attribute says.
+/// True if invalid index vectors are ignored, according to the attribute.
 pub(crate) fn ignores_bad_indices(setup: &Setup<'_>) -> Result<bool> {
     match setup.string("bad_indices_policy")?.as_str() {
         "" | "DEFAULT" | "ERROR" => Ok(false),
@@ -247,7 +247,7 @@ fn assign(ctx: &Ctx<'_>, dst: &mut Tensor, targets: &Targets, updates: &Tensor) 
     })
 }
 
-/// Strings are added one behind the other.
+/// Strings are concatenated.
 fn append(_: &Ctx<'_>, dst: &mut Tensor, targets: &Targets, updates: &Tensor) -> Result<()> {
     let (dst, width) = (dst.strings_mut()?, targets.width);
     if width == 0 {

@@ -1,4 +1,4 @@
-//! LowerBound and UpperBound: where values would stand in sorted rows.
+//! LowerBound and UpperBound: the positions at which values would be inserted into sorted rows.
 
 use super::index::from_places;
 use graph::Output;

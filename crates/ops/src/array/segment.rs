@@ -1,4 +1,4 @@
-//! SegmentSum, Mean, Prod, Max, Min: rows reduced by an id that each carries, in rising order.
+//! SegmentSum, Mean, Prod, Max, Min: reduces the rows with equal ids, where ids are ascending.
 
 use super::gather::gather;
 use super::index::{Index, integer, product, shape_of};
@@ -120,7 +120,8 @@ fn mean_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![gather(&(dy / segment_sum(&ones, &ids)), &ids), NoGradient])
 }
 
-/// The product of the others: by division where there is no zero, and where there is one zero, only for it.
+/// The derivative of a factor is the product of the others: by division if no factor is zero; if one is, only the zero
+/// itself has a derivative.
 fn prod_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [data, ids] = op.inputs()?;
     let zero = nodes::pair("Equal", &data, &data.like(0.0));
@@ -178,7 +179,7 @@ fn min_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
-/// `missing` fills segments without rows, `combine` meets a row, `finish` is told how many there were.
+/// `missing` fills segments without rows, `combine` joins two rows, `finish` gets the number of rows of a segment.
 fn kernel<T: Element>(
     missing: T,
     combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
@@ -230,7 +231,8 @@ fn run<T: Element>(
     Ok(outputs![output])
 }
 
-/// How many segments rising ids name: all are in range then. `limit` is what was asked for, if it was.
+/// The number of segments of ascending ids, which are all in range then. `limit` is the requested number, if there is
+/// one.
 pub(super) fn segment_count<I: Index>(ids: &[I], limit: Option<i64>) -> Result<usize> {
     let last = ids.last().map_or(-1, |id| id.wide());
     let rows = match limit {
@@ -255,7 +257,7 @@ pub(super) fn segment_count<I: Index>(ids: &[I], limit: Option<i64>) -> Result<u
     Ok(rows as usize)
 }
 
-/// Calls `body` once for every row of `dst` with the places in `ids`, which rise, where its number stands.
+/// Calls `body` once for every row of `dst`, with the positions of its number in the ascending `ids`.
 pub(super) fn each_segment<T: Send>(
     ctx: &Ctx<'_>,
     dst: &mut [T],

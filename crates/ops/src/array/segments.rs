@@ -1,4 +1,4 @@
-//! Copies in which each axis is made of a few runs, forwards or backwards: rolls and mirrored borders.
+//! Copies that compose each axis of a few runs, forwards or backwards: rolls and mirrored borders.
 
 use super::walk::{Axis, Walk};
 use math::Pool;
@@ -15,12 +15,12 @@ pub(super) struct Segment {
     pub back: bool,
     /// The first index in the destination.
     pub dst: usize,
-    /// How many indices.
+    /// The number of indices.
     pub len: usize,
 }
 
-/// Copies every combination of the axes' segments. Empty ones are left out, so there are never more combinations than
-/// elements.
+/// Copies every combination of the axes' segments. Empty segments are skipped, so there are never more combinations
+/// than elements.
 pub(super) fn copy_segments(pool: &Pool, axes: &[Vec<Segment>], src: &Tensor, dst: &mut Tensor) -> Result<()> {
     let axes: Vec<Vec<Segment>> =
         axes.iter().map(|axis| axis.iter().copied().filter(|segment| segment.len > 0).collect()).collect();

@@ -1,4 +1,4 @@
-//! Questions about shapes: Shape, ShapeN, Rank, Size.
+//! Shapes and sizes of tensors: Shape, ShapeN, Rank, Size.
 
 use graph::{Output, ShapeQuery};
 use op::shapes::scalar;

@@ -1,4 +1,4 @@
-//! A block cut out of a tensor: Slice.
+//! Slices of tensors: Slice.
 
 use super::walk::{Walk, axes};
 use graph::{Node, Output, ShapeQuery};
@@ -47,10 +47,10 @@ fn slice_kernel(_: &Setup<'_>) -> Result<Kernel> {
         let (input, begin, size) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
         Ok(outputs![run_slice(ctx.pool(), input, &begin, &size)?])
     })
-    .asked(work))
+    .with_work(work))
 }
 
-/// What is cut out, not what it is cut out of; nothing if that is a view.
+/// The number of elements of the slice, not of the input; zero if the slice is a view.
 pub(crate) fn work(inputs: &Peek<'_>) -> usize {
     let vector = |index| inputs.tensor(index).and_then(|vector| integers(vector).ok());
     let (Some(whole), Some(begin), Some(size)) = (inputs.shape(0), vector(1), vector(2)) else { return usize::MAX };
@@ -73,7 +73,7 @@ fn run_slice(pool: &Pool, input: Tensor, begin: &Tensor, size: &Tensor) -> Resul
     block(pool, input, &starts, shape)
 }
 
-/// Where the block starts and its shape, checked.
+/// The checked start and shape of the block.
 fn region(input: &Shape, begin: &[i64], size: &[i64]) -> Result<(Vec<usize>, Shape)> {
     if begin.len() != input.rank() || size.len() != input.rank() {
         let rank = input.rank();
@@ -102,7 +102,7 @@ fn region(input: &Shape, begin: &[i64], size: &[i64]) -> Result<(Vec<usize>, Sha
     Ok((starts, shape))
 }
 
-/// The block at `starts`, which lies inside; a view if it is one run of elements.
+/// The block at `starts`, which are in range; a view if it is one run of elements.
 pub(crate) fn block(pool: &Pool, input: Tensor, starts: &[usize], shape: Shape) -> Result<Tensor> {
     let strides = input.shape().strides();
     let offset = starts.iter().zip(&strides).map(|(start, stride)| start * stride).sum();

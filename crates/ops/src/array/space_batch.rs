@@ -1,4 +1,4 @@
-//! Blocks of space moved into the batch, and back: SpaceToBatch, SpaceToBatchND, BatchToSpace, BatchToSpaceND.
+//! Moves blocks of space to the batch, and back: SpaceToBatch, SpaceToBatchND, BatchToSpace, BatchToSpaceND.
 
 use super::pad::padded;
 use super::slice::block;
@@ -65,7 +65,7 @@ fn block_rule(inverse: &str, op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![node.output(), NoGradient, NoGradient])
 }
 
-/// What becomes of the batch and of the axes behind it, given blocks and borders.
+/// The sizes of the batch and of the spatial axes after the op, given blocks and borders.
 type Change = fn(&[i64], &[i64], &[[i64; 2]]) -> Result<Vec<i64>>;
 /// Moves the elements, given blocks and borders.
 type Move = fn(&Pool, Tensor, &[i64], &[[i64; 2]]) -> Result<Tensor>;
@@ -190,7 +190,7 @@ fn borders_of(borders: &Tensor, count: usize, name: &str) -> Result<Vec<[i64; 2]
     Ok(integers(borders)?.as_chunks::<2>().0.to_vec())
 }
 
-/// `[batch, space…, rest…]` padded, read as `[batch, (steps, block)…, rest…]`, and its blocks moved to the front.
+/// Pads the input, reads it as `[batch, (steps, block)…, rest…]`, and moves the blocks to the front.
 fn run_into_batch(pool: &Pool, input: Tensor, blocks: &[i64], paddings: &[[i64; 2]]) -> Result<Tensor> {
     let shape = Shape::checked(&into_batch(&input.shape().to_i64(), blocks, paddings)?)?;
     let (count, rank) = (blocks.len(), input.shape().rank());
@@ -210,7 +210,7 @@ fn run_into_batch(pool: &Pool, input: Tensor, blocks: &[i64], paddings: &[[i64; 
     permuted(pool, input.reshaped(cut)?, &order)?.reshaped(shape)
 }
 
-/// `[(block…) batch, steps…, rest…]` read so, its blocks moved behind the steps, and cropped.
+/// Reads the input as `[(block…) batch, steps…, rest…]`, moves the blocks behind the steps, and crops.
 fn run_out_of_batch(pool: &Pool, input: Tensor, blocks: &[i64], crops: &[[i64; 2]]) -> Result<Tensor> {
     let shape = Shape::checked(&out_of_batch(&input.shape().to_i64(), blocks, crops)?)?;
     let (count, rank) = (blocks.len(), input.shape().rank());

@@ -1,4 +1,4 @@
-//! Blocks of an image moved into its channels, and back: SpaceToDepth, DepthToSpace.
+//! Moves blocks of an image to its channels, and back: SpaceToDepth, DepthToSpace.
 
 use super::transpose::permuted;
 use graph::{AttrValue, Node, Output, ShapeQuery};
@@ -26,12 +26,12 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// Each square of `block` by `block` pixels becomes one pixel with so many times the channels.
+/// Each square of `block` by `block` pixels becomes one pixel with `block` squared times as many channels.
 pub fn space_to_depth(input: &Output, block: i64) -> Output {
     input.scope().op("SpaceToDepth").input(input).attr("block_size", block).output()
 }
 
-/// Undoes `space_to_depth`.
+/// The inverse of `space_to_depth`.
 pub fn depth_to_space(input: &Output, block: i64) -> Output {
     input.scope().op("DepthToSpace").input(input).attr("block_size", block).output()
 }
@@ -62,8 +62,8 @@ fn depth_to_space_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     })
 }
 
-/// The shape of a batch of images, given what becomes of height, width and depth. Only images whose channels come last
-/// are looked at; of others nothing is said.
+/// The shape of a batch of images, given a function of height, width and depth. The shape is only known if the
+/// channels are the last axis.
 fn image_shape(
     query: &ShapeQuery<'_>,
     change: impl Fn([i64; 3], i64) -> Result<[i64; 3]>,

@@ -1,4 +1,4 @@
-//! SparseSegmentSum, Mean, SqrtN: rows picked by index and reduced by an id that each pick carries, in rising order.
+//! SparseSegmentSum, Mean, SqrtN: picks rows by index and reduces those with equal ids, where ids are ascending.
 
 use super::index::{first_outside, integer, product, shape_of};
 use super::nodes;
@@ -61,10 +61,10 @@ pub(crate) const OPS: &[Op] = &[
     ),
 ];
 
-/// What a sum is divided by.
+/// The divisor of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Norm {
-    /// Nothing.
+    /// No division.
     Sum,
     /// How many were added.
     Mean,
@@ -81,7 +81,7 @@ impl Norm {
         }
     }
 
-    /// What the sum of `count` rows is divided by.
+    /// The divisor of the sum of `count` rows.
     pub(super) fn divisor(self, count: usize) -> f64 {
         match self {
             Norm::Sum => 1.0,
@@ -225,5 +225,5 @@ fn reduce<T: Summed>(row: &mut [T], values: &[T], width: usize, picks: &[usize],
     }
 }
 
-/// The number of columns summed at once: their sums stay in the L1 cache.
+/// The number of columns summed at once: their sums fit in the L1 cache.
 const LANES: usize = 256;

@@ -1,4 +1,4 @@
-//! Gradients of SparseSegmentSum, Mean and SqrtN: rows sent back to where they were picked.
+//! Gradients of SparseSegmentSum, Mean and SqrtN, which add rows at the positions they were picked from.
 
 use super::index::{first_outside, integer, product, shape_of};
 use super::nodes;
@@ -64,7 +64,8 @@ fn op_name(norm: Norm) -> &'static str {
     }
 }
 
-/// The gradient of the picked rows: `grad` of each segment goes to the rows it was made of, of which there are `dim0`.
+/// The gradient of the picked rows: the row of `grad` of each segment is added to the rows it was computed from, of
+/// which there are `dim0`.
 pub fn sparse_segment_grad(norm: Norm, grad: &Output, indices: &Output, segment_ids: &Output, dim0: &Output) -> Output {
     grad.scope().op(op_name(norm)).input(grad).input(indices).input(segment_ids).input(dim0).output()
 }

@@ -1,4 +1,4 @@
-//! A tensor cut into pieces along an axis: Split, SplitV.
+//! Splits a tensor along an axis: Split, SplitV.
 
 use super::args::{around, to_axis, to_integer};
 use super::walk::{Axis, Walk};
@@ -33,7 +33,7 @@ pub fn split(value: &Output, axis: i32, count: usize) -> Vec<Output> {
     value.scope().op("Split").named("split").input(&axis).input(value).attr("num_split", count).node().outputs()
 }
 
-/// Pieces of `value` of these sizes along an axis; one -1 stands for what is left.
+/// Splits `value` along an axis into pieces of these sizes; one size may be -1 and is inferred.
 pub fn split_v(value: &Output, sizes: &[i64], axis: i32) -> Vec<Output> {
     let scope = value.scope();
     let size_splits = super::constant::constant(scope, Tensor::vector::<i64>(sizes));
@@ -50,7 +50,7 @@ fn split_v_rule(op: &Node, dys: &[Option<Output>]) -> Result<Grads> {
     Ok(vec![Some(rejoined(op, &op.input(2), dys)), None, None])
 }
 
-/// The gradients of the pieces, zeros where there are none, joined again.
+/// Concatenates the gradients of the pieces, with zeros where there are none.
 fn rejoined(op: &Node, axis: &Output, dys: &[Option<Output>]) -> Gradient {
     let whole = |(index, dy): (usize, &Option<Output>)| {
         dy.clone().unwrap_or_else(|| super::fill::zeros_like(&op.output(index)))

@@ -1,4 +1,4 @@
-//! Every nth element of some axes, and writing there: StridedSlice and its relatives.
+//! Reading and writing of strided slices: StridedSlice and its relatives.
 
 use super::strided_spec::{Plan, Source, plan};
 use super::walk::{Axis, Walk};
@@ -120,7 +120,7 @@ fn slice_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::new(&plan.dims())])
 }
 
-/// The slice that inputs 1 to 3 ask for of a tensor of this shape.
+/// The slice of a tensor of this shape that inputs 1 to 3 describe.
 fn plan_of(inputs: &mut Inputs, masks: Masks, shape: &Shape) -> Result<Plan> {
     let (begin, end, strides) = (inputs.tensor(1)?, inputs.tensor(2)?, inputs.tensor(3)?);
     let count = strides.elements();
@@ -142,12 +142,12 @@ fn slice_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(many(move |ctx, mut inputs| {
         let input = inputs.tensor(0)?;
         let plan = plan_of(&mut inputs, masks, input.shape())?;
-        Ok(outputs![taken(ctx.pool(), input, &plan)?])
+        Ok(outputs![extract(ctx.pool(), input, &plan)?])
     }))
 }
 
 /// The elements of a slice; a view if they are one run.
-fn taken(pool: &Pool, input: Tensor, plan: &Plan) -> Result<Tensor> {
+fn extract(pool: &Pool, input: Tensor, plan: &Plan) -> Result<Tensor> {
     let shape = Shape::checked(&plan.dims())?;
     if shape.elements() == 0 {
         return Tensor::zeros_of(input.dtype(), shape);
@@ -255,8 +255,8 @@ fn put(pool: &Pool, tensor: &mut Tensor, value: &Tensor, plan: &Plan) -> Result<
     Walk::new(src_start, dst_start, axes).copy(pool, value, tensor)
 }
 
-/// How far a step on each axis of `shape` goes in a value that is spread over it: nowhere where it has length one.
-/// None if it does not fit.
+/// The stride of each axis of `shape` in a value that is broadcast to it, which is zero where the value has length
+/// one. None if the value cannot be broadcast.
 fn steps_into(value: &Shape, shape: &Shape) -> Option<SmallVec<[usize; 4]>> {
     let extra = value.rank().saturating_sub(shape.rank());
     if value[..extra].iter().any(|&dim| dim != 1) {

@@ -1,4 +1,4 @@
-//! What `begin`, `end`, `strides` and their masks mean for a shape: the arithmetic of strided slices.
+//! Interprets `begin`, `end`, `strides` and their masks for a shape.
 
 use graph::{AttrValue, OpBuilder};
 use op::Setup;
@@ -12,11 +12,11 @@ pub struct Masks {
     pub begin: i64,
     /// `end[i]` is ignored: to the end.
     pub end: i64,
-    /// The entry stands for as many whole axes as are left.
+    /// The entry stands for all remaining whole axes.
     pub ellipsis: i64,
     /// The entry is a new axis of length one.
     pub new_axis: i64,
-    /// The entry picks one index, and its axis goes.
+    /// The entry picks one index, and its axis is removed.
     pub shrink: i64,
 }
 
@@ -48,7 +48,7 @@ impl Masks {
     }
 }
 
-/// What a slice takes of one axis.
+/// The slice of one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Piece {
     /// The first index; only if `len` is known and not zero.
@@ -59,7 +59,7 @@ pub(super) struct Piece {
     pub len: i64,
 }
 
-/// Where an axis of the result comes from.
+/// The origin of an axis of the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Source {
     /// An axis of the input.
@@ -71,7 +71,7 @@ pub(super) enum Source {
 /// A slice of a shape.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// What is taken of each axis of the input.
+    /// The slice of each axis of the input.
     pub pieces: SmallVec<[Piece; 4]>,
     /// The axes of the result.
     pub result: SmallVec<[Source; 4]>,
@@ -88,10 +88,10 @@ impl Plan {
     }
 }
 
-/// What a slice says of one axis before the axis is known.
+/// The slice of one axis, before the length of the axis is known.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// None: masked.
+    /// None if it is masked.
     begin: Option<i64>,
     end: Option<i64>,
     step: i64,
@@ -158,7 +158,7 @@ fn spread(masks: Masks, begin: Option<&[i64]>, end: Option<&[i64]>, strides: &[i
     Ok((entries, result))
 }
 
-/// What an entry takes of an axis with `dim` indices; `known` is whether its numbers are.
+/// The slice of an axis with `dim` indices; `known` says whether the numbers of the entry are known.
 fn resolve(entry: Entry, dim: i64, axis: usize, known: bool) -> Result<Piece> {
     let Entry { begin, end, step, shrink } = entry;
     if step == 0 {

@@ -77,7 +77,7 @@ pub fn tensor_scatter_min(tensor: &Output, indices: &Output, updates: &Output) -
     tensor.scope().op("TensorScatterMin").input(tensor).input(indices).input(updates).output()
 }
 
-/// What was replaced has no gradient.
+/// Elements that were replaced have no gradient.
 fn update_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let (indices, updates) = (op.input(1), op.input(2));
     let kept = tensor_scatter_update(dy, &indices, &nodes::zeros_like(&updates));

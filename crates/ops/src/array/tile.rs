@@ -1,4 +1,4 @@
-//! Repeated tensors: Tile, TileGrad.
+//! Repeats tensors: Tile, TileGrad.
 
 use super::walk::{Axis, Walk};
 use graph::{Node, Output, ShapeQuery};
@@ -31,8 +31,8 @@ pub fn tile(input: &Output, multiples: &Output) -> Output {
     input.scope().op("Tile").input(input).input(multiples).output()
 }
 
-/// Every element gets the gradients of all its copies: with each axis cut into copies and what is copied, the sum over
-/// the copies.
+/// Every element gets the sum of the gradients of its copies: the rule splits each axis into copies and elements, and
+/// sums over the copies.
 fn tile_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let (input, multiples) = (op.input(0), op.input(1));
     let scope = dy.scope();

@@ -1,4 +1,4 @@
-//! TopK: the largest elements of each row, and where they stand.
+//! TopK: the largest elements of each row, and their indices.
 
 use super::index::{from_places, integer, largest, product};
 use super::nodes;
@@ -29,7 +29,8 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// The `k` largest elements of each row in falling order, and their places; of equal ones the first comes first.
+/// The `k` largest elements of each row in descending order, and their indices; of equal elements the one with the
+/// lower index comes first.
 pub fn top_k(input: &Output, k: i32) -> (Output, Output) {
     let k = nodes::int(input.scope(), k);
     let node = input.scope().op("TopKV2").input(input).input(&k).node();
@@ -162,8 +163,8 @@ fn pick<E: Unit>(values: &[E], places: &[usize], (width, k): (usize, usize), top
     }
 }
 
-/// The `k` best of a row, in order. Candidates are kept in a list a few times as long, which is cut whenever it is full:
-/// almost every element is then dismissed by one comparison.
+/// The `k` largest elements of a row, in order. Candidates are collected in a list a few times as long, which is cut
+/// to `k` whenever it is full. Most elements are then rejected by one comparison.
 fn best<T: Element + PartialOrd>(row: &[T], k: usize, candidates: &mut Vec<(T, u32)>) {
     let better = |a: &(T, u32), b: &(T, u32)| compare(&b.0, &a.0).then(a.1.cmp(&b.1));
     let limit = if k < row.len() { (k * 2).max(k + 32) } else { usize::MAX };

@@ -1,4 +1,4 @@
-//! Axes in another order: Transpose, ConjugateTranspose.
+//! Permutations of axes: Transpose, ConjugateTranspose.
 
 use super::invert_permutation::invert_permutation;
 use super::units::Unit;

@@ -1,4 +1,4 @@
-//! Unique and UniqueWithCounts: the different elements, or slices, of a tensor.
+//! Unique and UniqueWithCounts: the distinct elements, or slices, of a tensor.
 
 use super::gather::run_gather;
 use super::index::{from_places, product};

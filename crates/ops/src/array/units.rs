@@ -1,4 +1,4 @@
-//! Elements as things to be moved: by their width, whatever they mean.
+//! Elements as blocks of bytes of one width, for code that only moves them.
 
 use status::{Result, internal};
 use tensor::{Bytes, ResourceHandle, Tensor, Variant};
@@ -69,7 +69,7 @@ impl Unit for Variant {
 }
 
 /// `for_runs!(dtype, run, (E, width) => body)`: `E` and `width` such that `run` elements of `dtype`, which always move
-/// together, are `width` units `E`. One-unit runs (`width == 1`) are what the body may want to treat specially.
+/// together, are `width` units `E`. The body may treat runs of one unit (`width == 1`) specially.
 macro_rules! for_runs {
     ($dtype:expr, $run:expr, ($E:ident, $width:ident) => $body:expr) => {{
         let (dtype, run): (tensor::DType, usize) = ($dtype, $run);

@@ -1,4 +1,4 @@
-//! UnsortedSegmentSum, Prod, Max, Min: rows reduced by an id that each carries, in any order.
+//! UnsortedSegmentSum, Prod, Max, Min: reduces the rows with equal ids, where ids are in any order.
 
 use super::gather::gather;
 use super::index::{integer, place, product, shape_of};
@@ -107,7 +107,8 @@ fn extreme_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![nodes::select(&chosen, &parts, &parts.like(0.0)), NoGradient, NoGradient])
 }
 
-/// The product of the others: by division where there is no zero, and where there is one zero, only for it.
+/// The derivative of a factor is the product of the others: by division if no factor is zero; if one is, only the zero
+/// itself has a derivative.
 fn prod_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [data, ids, count] = op.inputs()?;
     let zero = nodes::pair("Equal", &data, &data.like(0.0));

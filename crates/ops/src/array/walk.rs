@@ -1,4 +1,4 @@
-//! Copies between strided regions: what slices, pads, tiles, reversals and splits come down to.
+//! Copies between strided regions, for slices, pads, tiles, reversals and splits.
 
 use super::units::Unit;
 use math::Pool;
@@ -7,14 +7,14 @@ use smallvec::SmallVec;
 use status::Result;
 use tensor::Tensor;
 
-/// One axis of a walk: how long it is, and how far a step goes on either side.
+/// One axis of a walk: its length, and the strides on either side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
-    /// Steps on this axis.
+    /// The number of steps on this axis.
     pub len: usize,
-    /// From one step to the next in the source; may go backwards or stand still.
+    /// The stride in the source; may be negative or zero.
     pub src: isize,
-    /// From one step to the next in the destination.
+    /// The stride in the destination.
     pub dst: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Where: the places of all elements that are not zero.
+//! Where: the coordinates of all elements that are not zero.
 
 use graph::Output;
 use op::{Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, unary};
@@ -47,7 +47,7 @@ fn run<T: Element>(input: &Tensor) -> Result<Tensor> {
     Ok(output)
 }
 
-/// Where element `flat` lies.
+/// The coordinates of element `flat`.
 fn coordinates(shape: &Shape, mut flat: usize, row: &mut [i64]) {
     for (coordinate, &dim) in row.iter_mut().zip(shape.iter()).rev() {
         *coordinate = (flat % dim) as i64;

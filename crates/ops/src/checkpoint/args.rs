@@ -1,4 +1,4 @@
-//! What the ops of checkpoints are told: names, shapes, slices.
+//! The arguments of checkpoint ops: names, shapes, slices.
 
 use io::TensorSlice;
 use io::slice::parse_shape_and_slice;

@@ -1,4 +1,4 @@
-//! Values in files: checkpoints of both formats.
+//! Checkpoints of both formats.
 
 mod args;
 mod names;

@@ -1,4 +1,4 @@
-//! ShardedFilename, ShardedFilespec: what the files of a sharded checkpoint are called.
+//! ShardedFilename, ShardedFilespec: the names of the files of a sharded checkpoint.
 
 use graph::Output;
 use op::shapes::scalar;

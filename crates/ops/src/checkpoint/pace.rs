@@ -1,4 +1,4 @@
-//! How far a save or a restore is: counted for clients that want to know, and logged when it takes long.
+//! The progress of a save or a restore: counted for clients, and logged when it takes long.
 
 use io::bundle::Watch;
 use op::{COUNTERS, Resources, Variable};
@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A save or restore that takes longer than this says every so often how far it is.
+/// A save or restore that takes longer than this logs its progress at this interval.
 const LONG: Duration = Duration::from_secs(5);
 
-/// What is being done.
+/// The operation, for messages.
 #[derive(Clone, Copy)]
 pub(super) enum Doing {
     Saving,
@@ -17,7 +17,7 @@ pub(super) enum Doing {
 }
 
 impl Doing {
-    /// Tells how far it is with the files of `prefix`.
+    /// Logs the progress of the files of `prefix`.
     pub fn watch(self, resources: &Resources, prefix: &str) -> Watch {
         let (counter, verb) = match self {
             Doing::Saving => ("bytes_saved", "saving"),
@@ -36,7 +36,7 @@ impl Doing {
     }
 }
 
-/// When it is time to say how far it is.
+/// Decides when progress is logged.
 pub(crate) struct Pace {
     done: u64,
     said: Instant,
@@ -47,7 +47,7 @@ impl Pace {
         Pace { done: 0, said: now }
     }
 
-    /// More bytes were moved; gives how many in all, if that should be said now.
+    /// Adds bytes that were moved; returns the total if it is to be logged now.
     pub fn moved(&mut self, bytes: u64, now: Instant) -> Option<u64> {
         self.done += bytes;
         if now.saturating_duration_since(self.said) < LONG {

@@ -1,4 +1,4 @@
-//! Matrices of checkpoints whose rows and columns belong to other words now.
+//! Loads matrices of checkpoints whose rows and columns are assigned to other words.
 
 use super::systems;
 use graph::ShapeQuery;
@@ -113,7 +113,7 @@ fn numbered(words: Vec<Bytes>) -> Result<FxHashMap<Bytes, i64>> {
     Ok(numbers)
 }
 
-/// What becomes of a matrix.
+/// How a matrix is remapped.
 struct Remap {
     rows: usize,
     cols: usize,
@@ -228,7 +228,7 @@ impl Remap {
         Ok(())
     }
 
-    /// Gives cells that there were not before their values, in order.
+    /// Initializes the cells that were not in the checkpoint, in order.
     fn fill(&self, rows: &[i64], cols: Option<&[i64]>, values: &[f32], out: &mut [f32]) -> Result<()> {
         let count = values.len();
         let is_old = |col: usize| cols.is_none_or(|cols| cols[col] >= 0);

@@ -1,4 +1,4 @@
-//! Restore, RestoreSlice, RestoreV2: values out of files.
+//! Restore, RestoreSlice, RestoreV2: read values from checkpoints.
 
 use super::args::{file, named_slices, prefix, strings};
 use super::pace::Doing;
@@ -46,7 +46,7 @@ pub fn restore_v2(prefix: &Output, names: &Output, slices: &Output, types: &[DTy
     builder.attr("dtypes", AttrValue::from(types.to_vec())).node().outputs()
 }
 
-/// Slices that are known when the graph is built say what comes out.
+/// Slices that are known when the graph is built determine the shapes of the outputs.
 fn restored_shapes(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let slices = query.constants[2].as_ref().map(strings).transpose()?.unwrap_or_default();
     let shape = |place: usize| match slices.get(place).map(String::as_str) {

@@ -1,4 +1,4 @@
-//! Save, SaveSlices, SaveV2, MergeV2Checkpoints: values into files.
+//! Save, SaveSlices, SaveV2, MergeV2Checkpoints: write values to checkpoints.
 
 use super::args::{file, prefix, slice_of, strings};
 use super::save_v2::save_v2_kernel;
@@ -49,7 +49,7 @@ pub fn save_v2(prefix: &Output, names: &Output, slices: &Output, tensors: &[Outp
     prefix.scope().op("SaveV2").input(prefix).input(names).input(slices).inputs(tensors).node()
 }
 
-/// Makes one checkpoint of several.
+/// Merges several checkpoints into one.
 pub fn merge_v2_checkpoints(prefixes: &Output, destination: &Output, delete_old_dirs: bool) -> Node {
     let builder = prefixes.scope().op("MergeV2Checkpoints").input(prefixes).input(destination);
     builder.attr("delete_old_dirs", delete_old_dirs).node()

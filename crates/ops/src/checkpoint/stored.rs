@@ -14,7 +14,7 @@ pub(super) struct StoredTensor {
     slice: Option<TensorSlice>,
     dtype: DType,
     shape: Shape,
-    /// Who restores it, for messages.
+    /// The name of the node that restores it, for messages.
     node: String,
 }
 

@@ -1,12 +1,12 @@
-//! The file systems that kernels reach.
+//! The file systems that kernels use.
 
 use io::FileSystems;
 use op::{Resources, Setup};
 use status::Result;
 use std::sync::Arc;
 
-/// Where the file systems of a task are kept. No container of a user has this name, so no reset forgets the files in
-/// memory.
+/// The container of the file systems of a task. User containers cannot have this name, so no reset deletes the files
+/// in memory.
 const CONTAINER: &str = "__file_systems";
 
 /// The file systems of the task that runs a node: those among its extensions, otherwise the local disk and `ram://`.

@@ -1,4 +1,4 @@
-//! Checking and showing values while a graph runs: Assert, Print, PrintV2.
+//! Checks and prints values while a graph runs: Assert, Print, PrintV2.
 
 use crate::checkpoint::systems;
 use crate::string::summary::summary;
@@ -44,7 +44,7 @@ pub fn print(input: &Output, data: &[Output], message: &str) -> Output {
     input.scope().op("Print").input(input).inputs(data).attr("message", message).output()
 }
 
-/// The gradient passes; what was printed has none.
+/// The gradient is passed through; what is printed has none.
 fn print_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let mut grads = vec![None; op.all_inputs().len()];
     grads[0] = Some(op::Gradient::Dense(dy.clone()));
@@ -79,14 +79,14 @@ fn print_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let input = inputs.take(0)?;
         if first_n < 0 || printed.fetch_add(1, Ordering::Relaxed) < first_n {
             let shown = shown(&inputs.tensors_from(1)?, most)?.concat();
-            say("stderr", &format!("{message}{shown}"));
+            emit("stderr", &format!("{message}{shown}"));
         }
         Ok(outputs![input.read()?])
     }))
 }
 
-/// Emits a printed text as a trace event; the program decides where it goes.
-fn say(stream: &str, text: &str) {
+/// Emits a printed text as a trace event; the program decides where it is written.
+fn emit(stream: &str, text: &str) {
     tracing::info!(target: "flowgrid::print", stream, "{text}");
 }
 
@@ -112,7 +112,7 @@ fn print_v2_kernel(setup: &Setup<'_>) -> Result<Kernel> {
                 file.append(&[&text, end.as_bytes()].concat())?;
                 file.close()?;
             }
-            None => say(&stream, &format!("{}{}", String::from_utf8_lossy(&text), end.trim_end_matches('\n'))),
+            None => emit(&stream, &format!("{}{}", String::from_utf8_lossy(&text), end.trim_end_matches('\n'))),
         }
         Ok(outputs![])
     });

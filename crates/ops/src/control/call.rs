@@ -98,7 +98,7 @@ fn call(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(later(move |ctx, inputs, done| function.call(ctx, inputs, done)))
 }
 
-/// The target is always a device of the cluster that this task stands for; functions run where they are called.
+/// The target is always a device of the cluster that this task represents; functions run where they are called.
 fn remote_call(setup: &Setup<'_>) -> Result<Kernel> {
     let function = setup.function("f")?;
     Ok(later(move |ctx, inputs, done| function.call(ctx, without_first(inputs), done)))

@@ -1,4 +1,4 @@
-//! DeviceIndex: which of several kinds of devices a node runs on, so that a Case can choose what to run there.
+//! DeviceIndex: the kind of device that a node runs on, by which a Case can choose a branch.
 
 use graph::{AttrList, AttrValue, DeviceSpec, Output, Scope};
 use op::shapes::scalar;

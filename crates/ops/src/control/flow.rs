@@ -1,4 +1,4 @@
-//! Switch, Merge and the ops of loops: rows only, their meaning is the executor's.
+//! The rows of Switch, Merge and the ops of loops; the executor runs them.
 
 use graph::{Node, Output};
 use op::shapes::{none, scalar, unchanged, unknown};
@@ -127,7 +127,7 @@ pub fn merge_of(inputs: &[Output]) -> Option<Node> {
     Some(inputs.first()?.scope().op("Merge").inputs(inputs).node())
 }
 
-/// The gradients of both branches meet again; a branch without one gives zeros.
+/// The gradients of both branches are merged; a branch without one yields zeros.
 fn switch_rule(op: &Node, dy: &[Option<Output>]) -> Result<Grads> {
     let branch = |index: usize| {
         dy[index].clone().unwrap_or_else(|| op.scope().op("ZerosLike").input(&op.output(index)).output())

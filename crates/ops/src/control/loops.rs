@@ -73,7 +73,7 @@ fn read_range(inputs: &mut Inputs) -> Result<(Control, Outputs)> {
     Err(invalid!("Invalid start/limit/delta: {start} {limit} {delta}"))
 }
 
-/// What decides whether another round follows.
+/// Decides whether another iteration follows.
 enum Control {
     While(Arc<dyn Callable>),
     For { limit: i32, delta: i32, next: Mutex<i32> },
@@ -111,7 +111,7 @@ enum Answer {
     Body(Result<Outputs>),
 }
 
-/// A function's answer, if it came before the caller stopped waiting for it.
+/// The result of a function, if it was available before the caller stopped waiting for it.
 enum Slot {
     Empty,
     Full(Result<Outputs>),
@@ -184,8 +184,8 @@ impl Loop {
         }
     }
 
-    /// Calls a function with the loop's state. Its answer is given back if it came at once; otherwise it
-    /// moves the loop on when it comes.
+    /// Calls a function with the loop's state. Returns its result if it is available at once; otherwise the callback
+    /// continues the loop.
     fn call(
         self: &Arc<Self>,
         function: Arc<dyn Callable>,
@@ -195,7 +195,7 @@ impl Loop {
         if let Some(reason) = self.env.cancel.reason() {
             return Some(wrap(Err(reason)));
         }
-        // The body gives a new state, so it may have the old one for its own and write in place.
+        // The body returns a new state, so it may own the old one and write in place.
         let is_body = Arc::ptr_eq(&function, &self.body);
         let state = match is_body {
             true => std::mem::take(&mut *self.state.lock()),

@@ -1,4 +1,4 @@
-//! Control flow, functions, and what crosses tasks.
+//! Control flow, functions, and transfers between tasks.
 
 use op::Op;
 

@@ -1,4 +1,4 @@
-//! Values that change device or task, and arguments and results of functions.
+//! Transfers between devices and tasks, and the arguments and results of functions.
 
 use graph::RendezvousKeyPrefix;
 use op::shapes::{none, unknown};
@@ -74,7 +74,7 @@ fn arg(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn ret(setup: &Setup<'_>) -> Result<Kernel> {
-    // A bound keeps a hostile index from sizing the list of results.
+    // The bound keeps a hostile index from determining the size of the list of results.
     let index = setup.int("index")?;
     if !(0..1 << 16).contains(&index) {
         return Err(status::invalid!("_Retval index {index} is out of range"));

@@ -1,4 +1,4 @@
-//! What containers do with the tensors they hold: add them, make zeros like them, join and cut them.
+//! Operations of containers on the tensors they hold: add, zeros like, concatenate, split.
 
 use crate::sparse::ragged_variant;
 use math::elementwise::{cost, zip_in_place_left};
@@ -53,7 +53,7 @@ fn add_variants(ctx: &Ctx<'_>, lhs: &Tensor, rhs: &Tensor) -> Result<Tensor> {
 /// The sum of two variants of one type.
 pub fn add_variant(ctx: &Ctx<'_>, lhs: &Variant, rhs: &Variant) -> Result<Variant> {
     let add = |a: &Tensor, b: &Tensor| add(ctx, a.clone(), b);
-    match known(lhs)? {
+    match decoded(lhs)? {
         Variant::Object(object) => object.add(rhs, &add),
         Variant::Data(data) => Err(no_function("binary_op", "ADD", &format!("'{}'", data.type_name))),
     }
@@ -69,7 +69,7 @@ pub fn zeros_like(tensor: &Tensor) -> Result<Tensor> {
 }
 
 fn zeros_like_variant(variant: &Variant) -> Result<Variant> {
-    match known(variant)? {
+    match decoded(variant)? {
         Variant::Object(object) => object.zeros_like(),
         Variant::Data(data) if data.type_name.is_empty() => Ok(variant.clone()),
         Variant::Data(data) => Err(no_function("unary_op", "ZEROS_LIKE", &data.type_name)),
@@ -78,7 +78,7 @@ fn zeros_like_variant(variant: &Variant) -> Result<Variant> {
 
 /// A variant as TensorFlow writes it down: its type and its value.
 pub(crate) fn described(variant: &Variant) -> Result<String> {
-    let variant = known(variant)?;
+    let variant = decoded(variant)?;
     let name = variant.encode().map(|data| data.type_name).unwrap_or_default();
     Ok(match &variant {
         Variant::Object(object) => format!("Variant<type: {name} value: {object:?}>"),
@@ -88,7 +88,7 @@ pub(crate) fn described(variant: &Variant) -> Result<String> {
 }
 
 /// Decodes a variant that was received in serialized form, if its type is known here.
-fn known(variant: &Variant) -> Result<Variant> {
+fn decoded(variant: &Variant) -> Result<Variant> {
     let Variant::Data(data) = variant else { return Ok(variant.clone()) };
     Ok(match data.type_name.as_str() {
         super::tensor_list::TYPE_NAME => object(super::tensor_list::TensorList::decode(data)?),
@@ -137,7 +137,7 @@ fn joined_plain(dtype: DType, shape: Shape, parts: &[Tensor]) -> Result<Tensor> 
         return Err(internal!("a tensor of type {} among those of type {dtype}", part.dtype()));
     }
     if shape.checked_elements()? != count {
-        return Err(internal!("{count} elements are no tensor of shape {shape}"));
+        return Err(internal!("{count} elements do not match shape {shape}"));
     }
     let mut out = Tensor::scratch_of(dtype, shape)?;
     let mut rest = out.bytes_mut()?;

@@ -1,5 +1,5 @@
-//! Containers of tensors: stacks and arrays of a step, lists that are values, and what outlives steps: queues,
-//! barriers, staging areas, accumulators.
+//! Containers of tensors: stacks and arrays that live for a step, lists that are values, and resources that outlive
+//! steps: queues, barriers, staging areas, accumulators, lookup tables, readers.
 
 use op::Op;
 

@@ -1,4 +1,4 @@
-//! Resources that outlive steps: one node makes them, others find them by the handle it passes on.
+//! Resources that outlive steps: one node creates them, others find them by the handle it returns.
 
 use op::{Home, Inputs, Kernel, Resource, Setup, Value, Variable, handle_of, many};
 use parking_lot::Mutex;

@@ -1,5 +1,5 @@
-//! Optional: several tensors as one value, or nothing. A branch hands these on from the side that was taken and the
-//! side that was not, and its gradient takes them out again.
+//! Optional: several tensors as one value, or no value. A conditional uses optionals to pass tensors from both
+//! branches, of which only one has run, to its gradient.
 
 use super::arithmetic::{scalar_variant, zeros_like};
 use graph::{AttrList, AttrValue, Node, Output, Scope, ShapeQuery};
@@ -45,7 +45,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// What an optional is called where it travels.
+/// The type name of an optional in serialized variants.
 pub(crate) const TYPE_NAME: &str = "tensorflow::data::Optional";
 
 /// An optional that holds these tensors.
@@ -108,10 +108,10 @@ fn get_value_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             shapes.len()
         ));
     }
-    Ok(many(move |_, mut inputs| taken(&inputs.tensor(0)?, &types, &shapes)))
+    Ok(many(move |_, mut inputs| components(&inputs.tensor(0)?, &types, &shapes)))
 }
 
-fn taken(handle: &Tensor, types: &[DType], shapes: &[PartialShape]) -> Result<Outputs> {
+fn components(handle: &Tensor, types: &[DType], shapes: &[PartialShape]) -> Result<Outputs> {
     let Optional(Some(components)) = Optional::of(handle, "OptionalGetValue")? else {
         return Err(invalid!("The given optional does not have a value."));
     };

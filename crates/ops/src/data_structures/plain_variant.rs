@@ -1,4 +1,4 @@
-//! A single number that is an element of a variant tensor.
+//! A single number as an element of a variant tensor.
 
 use crate::string::number_text::general;
 use status::{Result, internal};

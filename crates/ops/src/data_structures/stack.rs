@@ -1,4 +1,4 @@
-//! Stacks of tensors, which end with their step: loops keep there what their gradients need.
+//! Stacks of tensors that end with their step; loops store there the values that their gradients need.
 
 use super::step_resource::{announce, find};
 use crate::dispatch::undeclared;
@@ -69,12 +69,12 @@ pub fn stack(scope: &Scope, max_size: &Output, dtype: DType) -> Output {
     scope.op("StackV2").input(max_size).attr("elem_type", dtype).output()
 }
 
-/// Puts a tensor on a stack, and passes it on.
+/// Pushes a tensor on a stack, and returns the tensor.
 pub fn stack_push(handle: &Output, tensor: &Output) -> Output {
     handle.scope().op("StackPushV2").input(handle).input(tensor).output()
 }
 
-/// Takes the last tensor off a stack.
+/// Pops the last tensor off a stack.
 pub fn stack_pop(handle: &Output, dtype: DType) -> Output {
     handle.scope().op("StackPopV2").input(handle).attr("elem_type", dtype).output()
 }

@@ -1,4 +1,4 @@
-//! Resources that end with their step: found by handle, or by the pair of strings that older graphs pass.
+//! Resources that end with their step. They are found by handle, or by the pair of strings of older graphs.
 
 use graph::hash64;
 use op::{Ctx, Inputs, Resource, Value, Variable, handle_of};

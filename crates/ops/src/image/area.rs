@@ -1,4 +1,4 @@
-//! Resizing by the mean of the area that a pixel covers.
+//! Resizing by the mean over the area of each output pixel.
 
 use super::pixel::Pixel;
 use super::resizing::{Mapping, Sizes, Tap, resized_shape};

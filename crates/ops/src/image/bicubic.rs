@@ -1,4 +1,4 @@
-//! Resizing by cubic interpolation, and its derivative.
+//! Bicubic resizing, and its derivative.
 
 use super::pixel::{Pixel, Summed};
 use super::resizing::{Mapping, Sizes, Tap, by_taps, grad_by_taps, grad_shape, resized_shape};
@@ -33,7 +33,7 @@ pub fn resize_bicubic(images: &Output, size: &Output) -> Output {
     images.scope().op("ResizeBicubic").input(images).input(size).output()
 }
 
-/// TensorFlow gives images of other types than float and double no gradient.
+/// TensorFlow has no gradient for images of other types than float and double.
 fn rule(op: &Node, dy: &Output) -> Result<Grads> {
     if !matches!(op.input(0).dtype(), tensor::DType::F32 | tensor::DType::F64) {
         return Ok(grads![NoGradient, NoGradient]);

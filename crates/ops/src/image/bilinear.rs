@@ -1,4 +1,4 @@
-//! Resizing by linear interpolation, and its derivative.
+//! Bilinear resizing, and its derivative.
 
 use super::pixel::{Pixel, Summed};
 use super::resizing::{Mapping, Sizes, Tap, grad_by_taps, grad_shape, resized_shape};
@@ -52,7 +52,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
-/// Between which two pixels each resized one lies, and how far from the first.
+/// The two pixels between which each resized pixel lies, and its distance from the first.
 struct Between {
     lower: usize,
     upper: usize,

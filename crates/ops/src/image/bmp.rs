@@ -1,4 +1,4 @@
-//! Uncompressed bitmap files.
+//! Decodes uncompressed bitmap files.
 
 use status::{Result, invalid};
 

@@ -1,4 +1,4 @@
-//! Colours: between RGB and HSV, and changes of hue, saturation and contrast.
+//! Conversions between RGB and HSV, and changes of hue, saturation and contrast.
 
 use super::pixel::Pixel;
 use graph::Output;
@@ -157,7 +157,8 @@ fn hue_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })))
 }
 
-/// A colour with its hue rotated by the given number of sixths; maximum and minimum of the three stay.
+/// A colour with its hue rotated by the given number of sixths; the maximum and the minimum of its channels are
+/// preserved.
 fn turned(color: [f32; 3], turn: f32) -> [f32; 3] {
     let [r, g, b] = color;
     let (high, low) = (r.max(g).max(b), r.min(g).min(b));
@@ -173,7 +174,8 @@ fn turned(color: [f32; 3], turn: f32) -> [f32; 3] {
         (r - g) / range + 4.0
     };
     let hue = (hue + turn).rem_euclid(6.0);
-    // Each of the three rises for a sixth, stays, falls for a sixth, stays.
+    // Over six sixths of a turn, each channel rises for one, is constant for two, falls for one, and is constant for
+    // two.
     let level = |shift: f32| {
         let at = (hue + shift).rem_euclid(6.0);
         let part = if at < 1.0 {

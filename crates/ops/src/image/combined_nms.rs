@@ -39,7 +39,7 @@ fn one<T: Element>(inputs: &mut Inputs, index: usize, name: &str) -> Result<T> {
 /// Sizes and thresholds.
 struct Rule {
     boxes: usize,
-    /// Boxes that each class has of its own, or one for all.
+    /// The boxes of each class, or one set of boxes for all classes.
     each: usize,
     classes: usize,
     per_class: usize,
@@ -47,7 +47,7 @@ struct Rule {
     score: f32,
 }
 
-/// A box that stays.
+/// A selected box.
 struct Found {
     score: f32,
     class: usize,
@@ -118,7 +118,7 @@ fn checked(inputs: &mut Inputs, boxes: &Tensor, scores: &Tensor, per_class: i32)
     Ok(Rule { boxes: count, each, classes, per_class: per_class as usize, overlap, score })
 }
 
-/// The boxes of one image that stay, the best scores first.
+/// The selected boxes of one image, in descending order of their scores.
 fn detections(rule: &Rule, boxes: &[f32], scores: &[f32]) -> Vec<Found> {
     let mut all = Vec::new();
     for class in 0..rule.classes {

@@ -1,4 +1,4 @@
-//! Crops of images at boxes, each resized to one size, and the derivatives by images and boxes.
+//! Crops images at boxes and resizes the crops to one size, with derivatives by images and boxes.
 
 use super::pixel::{Pixel, Summed};
 use crate::nn::{copied, shape_of};
@@ -113,7 +113,7 @@ impl Boxes {
     }
 }
 
-/// Where the pixels of a crop lie along one axis of the image; none if outside.
+/// The positions of the pixels of a crop along one axis of the image; none if outside.
 fn places(start: f32, end: f32, original: usize, crop: usize) -> Vec<Option<f32>> {
     let last = (original - 1) as f32;
     let scale = if crop > 1 { (end - start) * last / (crop - 1) as f32 } else { 0.0 };
@@ -340,7 +340,7 @@ fn slopes<T: Pixel>(image: &[T], width: usize, depth: usize, (y, x): (f32, f32),
     slopes
 }
 
-/// By how much a place moves when the near or the far side of its box does.
+/// The derivative of a position by the near or the far side of its box.
 fn shares(at: usize, crop: usize, original: usize) -> [f32; 2] {
     let last = (original - 1) as f32;
     if crop == 1 {

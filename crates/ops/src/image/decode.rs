@@ -1,4 +1,4 @@
-//! Images out of the bytes of JPEG, PNG, GIF and BMP files.
+//! Decodes JPEG, PNG, GIF and BMP files.
 
 use super::bmp;
 use ::image::codecs::gif::GifDecoder;
@@ -82,7 +82,7 @@ fn vector_of_three(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::new(&[3])])
 }
 
-/// What the op and its attributes ask for.
+/// The requested format, from the op and its attributes.
 #[derive(Clone, Debug)]
 struct Request {
     op: String,
@@ -139,7 +139,7 @@ fn contents(tensor: &Tensor) -> Result<tensor::Bytes> {
     }
 }
 
-/// What a file is, by its first bytes.
+/// Recognizes the format of a file by its first bytes.
 fn format(bytes: &[u8]) -> Result<ImageFormat> {
     let magic: [(&[u8], ImageFormat); 4] = [
         (b"\xff\xd8\xff", ImageFormat::Jpeg),
@@ -308,7 +308,7 @@ fn jpeg_grey([red, green, blue]: [u16; 3]) -> u16 {
     (0.299 * f32::from(red) + 0.587 * f32::from(green) + 0.114 * f32::from(blue)).round() as u16
 }
 
-/// As libpng: grey stays itself, weights are of 15 bits, and only sixteen bits are rounded.
+/// As in libpng: grey pixels are unchanged, weights have 15 bits, and only 16-bit results are rounded.
 fn png_grey([red, green, blue]: [u16; 3], wide: bool) -> u16 {
     if red == green && green == blue {
         return red;
@@ -324,7 +324,7 @@ fn decode_png(request: &Request, bytes: &[u8]) -> Result<Tensor> {
     let wide = pixels.top > 255;
     let mut pixels = pixels.with_channels(request.channels, |color| png_grey(color, wide));
     if request.dtype != DType::U8 && pixels.top == 255 {
-        // Eight bits become sixteen by repetition, so that white stays white.
+        // Eight bits become sixteen by repetition, so that white remains white.
         pixels.values.iter_mut().for_each(|x| *x *= 257);
         pixels.top = u16::MAX;
     } else if request.dtype == DType::U8 && pixels.top > 255 {

@@ -47,7 +47,7 @@ fn shape(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::new(&[3]), PartialShape::new(&[3]), PartialShape::new(&[1, 1, 4])])
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone)]
 struct Config {
     covered: Option<f32>,
@@ -218,7 +218,7 @@ fn objects(config: &Config, boxes: &Tensor, image: Rectangle) -> Result<Vec<Rect
     }
 }
 
-/// A random rectangle of this ratio of width to height, whose area is in the wanted range; none if there is none.
+/// A random rectangle of this ratio of width to height, with an area in the range; none if there is no such rectangle.
 fn random_crop(
     config: &Config,
     height: i64,
@@ -237,7 +237,7 @@ fn random_crop(
     let mut rows = round((least / aspect).sqrt());
     let mut highest = round((most / aspect).sqrt());
     if wide(highest) > width {
-        // The highest whose width still fits.
+        // The greatest height whose width still fits.
         highest = ((width as f64 + 0.5 - f64::from(1e-7f32)) / f64::from(aspect)) as i64;
         if wide(highest) > width {
             highest -= 1;

@@ -1,4 +1,4 @@
-//! The bytes of JPEG and PNG files out of images.
+//! Encodes images as JPEG and PNG files.
 
 use ::image::codecs::jpeg::{JpegEncoder, PixelDensity};
 use ::image::codecs::png::{CompressionType, FilterType, PngEncoder};

@@ -1,4 +1,4 @@
-//! Windows of images at places that are given, filled up with noise where they reach beyond the image.
+//! Windows of images at given positions, filled with noise beyond the border.
 
 use math::philox::{Draw, Philox};
 use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
@@ -43,7 +43,7 @@ enum Noise {
     Zero,
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone, Copy)]
 struct Config {
     first_version: bool,
@@ -120,7 +120,7 @@ fn run(config: Config, mut inputs: Inputs) -> Result<Outputs> {
 }
 
 impl Config {
-    /// Where a window begins along one axis.
+    /// The start of a window along one axis.
     fn start(&self, offset: f32, size: usize, window: usize) -> i64 {
         let (size, window) = (size as f32, window as f32);
         let mut at = offset;

@@ -1,4 +1,4 @@
-//! Resizing by taking the nearest pixel, and its derivative.
+//! Nearest-neighbour resizing, and its derivative.
 
 use super::resizing::{Mapping, Sizes, resized_shape, two_sizes};
 use crate::nn::{copied, image_size_of};

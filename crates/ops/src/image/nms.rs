@@ -1,4 +1,4 @@
-//! Non-maximum suppression: of boxes that overlap much, only the one with the best score.
+//! Non-maximum suppression: selects the boxes with the best scores that do not overlap much.
 
 use super::pixel::Pixel;
 use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
@@ -70,7 +70,7 @@ fn vectors(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(shapes)
 }
 
-/// What decides which boxes stay.
+/// The criteria that select boxes.
 struct Rule {
     limit: usize,
     overlap: f32,
@@ -80,7 +80,7 @@ struct Rule {
     pad: bool,
 }
 
-/// Boxes that stay, in order of their scores.
+/// The selected boxes, in descending order of their scores.
 struct Selection {
     indices: Vec<i32>,
     scores: Vec<f32>,

@@ -1,13 +1,13 @@
-//! Numbers of which images are made.
+//! The number types of images.
 
 use std::ops::{AddAssign, Mul};
 use tensor::{Element, bf16, f16};
 
 /// A channel of a pixel.
 pub(crate) trait Pixel: Element {
-    /// As float; wide integers are rounded.
+    /// Converts to float; wide integers are rounded.
     fn to_f32(self) -> f32;
-    /// From float; integers are cut towards zero and kept in range.
+    /// Converts from float; integers are truncated towards zero and clipped to their range.
     fn from_f32(x: f32) -> Self;
 }
 
@@ -49,7 +49,7 @@ half_float!(f16, bf16);
 
 /// A floating channel, of which many are added up.
 pub(crate) trait Summed: Pixel {
-    /// What a sum is kept in: nothing narrower than float.
+    /// The type of sums: at least float.
     type Sum: Element + AddAssign + Mul<Output = Self::Sum> + From<f32>;
     /// The sum as a channel.
     fn of_sum(sum: Self::Sum) -> Self;

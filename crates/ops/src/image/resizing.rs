@@ -1,4 +1,5 @@
-//! What all resizings share: checks, scales, and taps, by which one axis of a result is made of one axis of an image.
+//! Shared by all resizing ops: checks, scales, and taps, the weights by which pixels of the input contribute to the
+//! output.
 
 use op::{Setup, ShapeQuery};
 use status::{Result, invalid};
@@ -8,14 +9,14 @@ use tensor::{Element, PartialShape, Shape, Tensor};
 /// How the coordinates of a resized image map to those of the original.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mapping {
-    /// Corners meet corners.
+    /// Aligns the centers of the corner pixels of input and output.
     pub align_corners: bool,
     /// Pixels have their centres at halves.
     pub half_pixel_centers: bool,
 }
 
 impl Mapping {
-    /// As the attributes say.
+    /// Reads the attributes of a node.
     pub fn of(setup: &Setup<'_>) -> Result<Mapping> {
         let half_pixel_centers = setup.bool("half_pixel_centers").unwrap_or(false);
         let align_corners = setup.bool("align_corners")?;
@@ -34,7 +35,7 @@ impl Mapping {
         }
     }
 
-    /// Where a resized pixel lies in the original.
+    /// The position of a resized pixel in the original.
     pub fn place(&self, at: usize, scale: f32) -> f32 {
         if self.half_pixel_centers { (at as f32 + 0.5) * scale - 0.5 } else { at as f32 * scale }
     }
@@ -43,18 +44,18 @@ impl Mapping {
 /// The sizes of a batch of images before and after.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// How many images.
+    /// The number of images.
     pub batch: usize,
     /// Height and width of the original.
     pub original: [usize; 2],
     /// Height and width after resizing.
     pub resized: [usize; 2],
-    /// How many channels.
+    /// The number of channels.
     pub channels: usize,
 }
 
 impl Sizes {
-    /// Of images and a tensor of two sizes.
+    /// Reads images and a tensor of two sizes.
     pub fn new(images: &Tensor, size: &Tensor) -> Result<Sizes> {
         let &[batch, height, width, channels] = images.shape().dims() else {
             return Err(invalid!("input must be 4-dimensional{}", images.shape()));
@@ -77,7 +78,7 @@ impl Sizes {
         Ok(Sizes { batch, original: [height, width], resized, channels })
     }
 
-    /// Of gradients of a resized image and the original.
+    /// Reads gradients of a resized image and the original.
     pub fn of_grad(grads: &Tensor, original: &Tensor) -> Result<Sizes> {
         let &[batch, rows, cols, channels] = grads.shape().dims() else {
             return Err(invalid!("input_grad must be 4-dimensional{}", grads.shape()));
@@ -120,7 +121,7 @@ pub(crate) fn two_sizes(size: &Tensor) -> Result<[i64; 2]> {
 /// One pixel of an axis that is part of a resized pixel, and with what weight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tap {
-    /// Where in the original.
+    /// The position in the original.
     pub at: usize,
     /// How much of it.
     pub weight: f32,
@@ -189,7 +190,7 @@ pub(crate) fn grad_by_taps<S: Element + AddAssign, const N: usize>(
     });
 }
 
-/// What is known of resized images: the size is input 1.
+/// The static shape of resized images; their size is input 1.
 pub(crate) fn resized_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let images = query.inputs[0].merge(&PartialShape::of_rank(4))?;
     let dims = images.dims().unwrap_or(&[-1; 4]);
@@ -201,7 +202,7 @@ pub(crate) fn resized_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>>
     Ok(vec![PartialShape::new(&[dims[0], rows, cols, dims[3]])])
 }
 
-/// What is known of the gradient by original images: they are input 1.
+/// The static shape of the gradient by original images, which are input 1.
 pub(crate) fn grad_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![query.inputs[1].clone()])
 }

@@ -1,4 +1,4 @@
-//! Batches of matrices: what linear algebra kernels share.
+//! Batches of matrices, shared by the kernels of linear algebra.
 
 use crate::array::index::product;
 use math::linalg::Scalar;
@@ -33,7 +33,7 @@ pub(super) fn plain(run: impl Fn(&Ctx<'_>, &[Tensor]) -> Result<Outputs> + Send 
     many(move |ctx, mut inputs: Inputs| run(ctx, &inputs.tensors_from(0)?)).heavy()
 }
 
-/// A kernel that gets its 16-bit inputs as float, and whose float outputs become 16-bit again.
+/// A kernel that gets 16-bit inputs converted to float, and whose float outputs are converted back.
 pub(super) fn widened(
     dtype: DType,
     run: impl Fn(&Ctx<'_>, &[Tensor]) -> Result<Outputs> + Send + Sync + 'static,
@@ -100,7 +100,7 @@ impl<'a, T: Element> Matrices<'a, T> {
         }
     }
 
-    /// A matrix and the right sides it goes with, which have the same batch.
+    /// Matrices and the right-hand sides of their equations, in equal batches.
     pub(super) fn pair(tensors: &'a [Tensor]) -> Result<(Matrices<'a, T>, Matrices<'a, T>)> {
         let lhs = Matrices::of(&tensors[0], 0)?;
         if tensors[1].shape().rank() != tensors[0].shape().rank() {
@@ -113,12 +113,12 @@ impl<'a, T: Element> Matrices<'a, T> {
         }
     }
 
-    /// How many.
+    /// The number of matrices.
     pub(super) fn count(&self) -> usize {
         product(self.batch)
     }
 
-    /// One of them.
+    /// The values of one matrix.
     pub(super) fn get(&self, number: usize) -> &'a [T] {
         let size = self.rows * self.cols;
         &self.values[number * size..][..size]
@@ -186,7 +186,7 @@ pub(super) fn matrix_dims(shape: &PartialShape) -> Result<Option<(&[i64], i64, i
     }
 }
 
-/// Shape function: square matrices stay what they are.
+/// Shape function: the output has the shape of the input, which holds square matrices.
 pub(super) fn square_shape(query: &op::ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let Some((batch, rows, cols)) = matrix_dims(&query.inputs[0])? else {
         return Ok(vec![PartialShape::unknown(); query.outputs]);

@@ -73,7 +73,7 @@ fn run<T: Number>(ctx: &Ctx<'_>, inputs: &[Tensor]) -> Result<Outputs> {
     let factors = map(ctx, a.count(), cubic(n, n) / 6.0, |number| {
         let mut l = a.get(number).to_vec();
         if !linalg::cholesky(ctx.pool(), &mut l, n) {
-            // What is not positive definite has no factor: the result says so wherever it is used.
+            // A matrix that is not positive definite has no factor: the result is NaN.
             let nan = T::from_real(<T as Scalar>::Real::of(f64::NAN));
             for (row, values) in l.chunks_exact_mut(n.max(1)).enumerate() {
                 values[..=row].fill(nan);

@@ -1,4 +1,4 @@
-//! Einsum: sums of products, written with a letter for each axis.
+//! Einsum: sums of products, with a letter for each axis.
 
 use super::einsum_kernel::run;
 use crate::array::nodes;
@@ -15,16 +15,16 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: PLAIN,
 }];
 
-/// The sum of products that `equation` says, as `ab,bc->ac`; of one or two operands.
+/// The sum of products of one or two operands that `equation` describes, such as `ab,bc->ac`.
 pub fn einsum(equation: &str, inputs: &[&Output]) -> Output {
     inputs[0].scope().op("Einsum").inputs(inputs.iter().copied()).attr("equation", equation).output()
 }
 
-/// The axes of one operand: letters before and after the dots, if there are dots.
+/// The axes of one operand: the letters before and after the ellipsis, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Subscripts {
     pub before: Vec<u8>,
-    /// None if there are no dots.
+    /// None if there is no ellipsis.
     pub after: Option<Vec<u8>>,
 }
 
@@ -49,13 +49,13 @@ impl Subscripts {
         letters(&self.before) + &after.unwrap_or_default()
     }
 
-    /// Without some letters.
+    /// The subscripts without some letters.
     fn without(&self, left_out: &[u8]) -> Subscripts {
         let kept = |letters: &[u8]| letters.iter().copied().filter(|letter| !left_out.contains(letter)).collect();
         Subscripts { before: kept(&self.before), after: self.after.as_deref().map(kept) }
     }
 
-    /// The axis of a letter, counted from the end if it comes after the dots.
+    /// The axis of a letter, counted from the end if it follows the ellipsis.
     fn axis(&self, letter: u8) -> Option<i32> {
         let place = |letters: &[u8]| letters.iter().position(|&other| other == letter);
         place(&self.before).map(|place| place as i32).or_else(|| {
@@ -65,7 +65,7 @@ impl Subscripts {
     }
 }
 
-/// What an equation says.
+/// A parsed equation.
 #[derive(Clone, Debug)]
 pub(super) struct Equation {
     pub inputs: Vec<Subscripts>,
@@ -95,7 +95,7 @@ impl Equation {
 fn equation_of(value: &AttrValue) -> Result<Equation> {
     match value {
         AttrValue::String(text) => Equation::parse(&String::from_utf8_lossy(text)),
-        _ => Err(invalid!("equation is no string")),
+        _ => Err(invalid!("attr 'equation' must be a string")),
     }
 }
 

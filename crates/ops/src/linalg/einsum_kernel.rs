@@ -1,4 +1,4 @@
-//! Sums of products on strided operands: what can be is one batch of matrix products on the operands as they lie.
+//! Einsum on strided operands. Where possible it runs one batch of matrix products without copying the operands.
 
 use super::einsum::{Equation, Subscripts};
 use math::function::Number;
@@ -15,7 +15,7 @@ enum Label {
     Dots(usize),
 }
 
-/// An axis of an operand. A letter that comes twice is one axis along the diagonal.
+/// An axis of an operand. A repeated letter is one axis along the diagonal.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     label: Label,
@@ -132,8 +132,8 @@ fn check_dots(operands: &[Vec<Axis>], output: &[Label], size: impl Fn(Label) -> 
     }
 }
 
-/// The shape in which TensorFlow would multiply an operand: dots and batch as they are, then what stays and what is
-/// contracted as one axis each; the other way round if the operand lies so already.
+/// The shape in which TensorFlow multiplies an operand: broadcast and batch axes as they are, then the kept axes and
+/// the contracted axes merged into one axis each; in the opposite order if the operand is stored like that.
 fn laid_out(axes: &[Axis], other: &[Axis], output: &[Label]) -> Shape {
     let kind = |axis: &&Axis| {
         let shared = other.iter().any(|other| other.label == axis.label);
@@ -151,7 +151,7 @@ fn laid_out(axes: &[Axis], other: &[Axis], output: &[Label]) -> Shape {
     of(0).chain(of(1)).chain(last).collect()
 }
 
-/// The axis with this label; one that is missing, or repeated, stands still.
+/// The axis with this label; a missing or repeated one has stride zero.
 fn find(axes: &[Axis], label: Label, size: usize) -> Axis {
     match axes.iter().find(|axis| axis.label == label) {
         Some(axis) if axis.size == size => *axis,
@@ -205,7 +205,7 @@ fn alone(axes: &[Axis], others: &[Axis], output: &[Label]) -> Vec<Axis> {
     axes.iter().filter(stays).copied().collect()
 }
 
-/// One factor: a matrix that lies by strides, many times.
+/// One factor: a batch of strided matrices.
 struct Side<'a, T: Element> {
     values: Cow<'a, [T]>,
     batch: Vec<Axis>,
@@ -214,8 +214,8 @@ struct Side<'a, T: Element> {
 }
 
 impl<'a, T: Element + Number> Side<'a, T> {
-    /// `groups` are the axes of the batch, of rows and of columns; if those of a group do not make one axis the operand is
-    /// laid out anew.
+    /// `groups` are the axes of the batch, of rows and of columns. If the axes of a group cannot be merged into one
+    /// axis, the operand is copied.
     fn new(values: &'a [T], groups: [Vec<Axis>; 3], alone: Vec<Axis>) -> Side<'a, T> {
         if let (true, Some(rows), Some(cols)) = (alone.is_empty(), single(&groups[1]), single(&groups[2])) {
             let [batch, ..] = groups;
@@ -257,7 +257,7 @@ fn single(axes: &[Axis]) -> Option<(usize, usize)> {
     Some(result.unwrap_or((1, 1)))
 }
 
-/// Where each member of a batch begins.
+/// The offset of each member of a batch.
 fn places(axes: &[Axis]) -> Vec<usize> {
     let mut places = vec![0];
     for axis in axes {
@@ -292,7 +292,7 @@ fn summed<'a, T: Element + Number>(values: &'a [T], axes: &[Axis], rest: &[Axis]
     Cow::Owned(result)
 }
 
-/// A result whose letters come more than once: zero but on the diagonals.
+/// A result with repeated letters: zero except on the diagonals.
 fn on_diagonals<T: Element>(result: &[T], labels: &[Label], unique: &[Label], shape: Shape) -> Result<Tensor> {
     let strides = shape.strides();
     let axis = |&label: &Label| {

@@ -84,7 +84,7 @@ fn root_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     for_matrices!(setup, setup.dtype("T")?, T => |ctx: &Ctx<'_>, inputs: &[Tensor]| run::<T>(ctx, inputs, linalg::square_root))
 }
 
-/// What has no function value becomes not-a-number.
+/// A matrix for which the function is not defined becomes NaN.
 fn run<T: Number>(
     ctx: &Ctx<'_>,
     inputs: &[Tensor],

@@ -1,4 +1,4 @@
-//! Lu: triangular factors and the order of rows.
+//! Lu: triangular factors and the permutation of rows.
 
 use super::batch::{Matrices, Number, cubic, gathered, map, matrix_dims};
 use crate::array::index::from_places;

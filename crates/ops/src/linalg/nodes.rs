@@ -1,4 +1,4 @@
-//! Nodes that gradient rules of this family build from.
+//! Nodes for gradient rules of this family.
 
 use crate::array::nodes;
 use graph::Output;
@@ -27,7 +27,7 @@ pub(super) fn with_matrix_axes(x: &Output) -> Output {
     nodes::expand(&nodes::expand(x, -1), -1)
 }
 
-/// The gradient of an operand whose batch may have been repeated: summed back to its own shape.
+/// The gradient of an operand whose batch may have been broadcast: summed back to the operand's shape.
 pub(super) fn sum_to_batch(gradient: &Output, operand: &Output, other: &Output) -> Output {
     let batch = |x: &Output| nodes::part(&nodes::shape(x, DType::I32), 0, Some(-2));
     let scope = gradient.scope();

@@ -84,7 +84,7 @@ fn high_rule(q: &Output, r: &Output, dq: &Output, dr: &Output) -> Output {
     if !q.dtype().is_complex() {
         return da;
     }
-    // The diagonal of r is real: what the formula gives it of an imaginary part is taken away.
+    // The diagonal of r is real: an imaginary part in the formula's result is dropped.
     let diagonal = matrix_diag(&matrix_diag_part(&(rdr - adjoint(&qdq))));
     let real = if q.dtype() == tensor::DType::C64 { tensor::DType::F32 } else { tensor::DType::F64 };
     let part = q.scope().op("Real").input(&diagonal).attr("Tout", real).output();

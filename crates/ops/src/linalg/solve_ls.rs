@@ -1,4 +1,4 @@
-//! MatrixSolveLs: least squares, and the shortest solution where there are many.
+//! MatrixSolveLs: least squares, and the solution of minimum norm where there are several.
 
 use super::batch::{Matrices, Number, cubic, gathered, map, matrix_dims};
 use super::cholesky::cholesky;

@@ -1,4 +1,4 @@
-//! MatrixTriangularSolve: equations with triangular matrices, whose batches may be repeated.
+//! MatrixTriangularSolve: equations with triangular matrices, whose batches may be broadcast.
 
 use super::batch::{Matrices, Number, cubic, gathered, map, matrix_dims};
 use super::nodes::{product, sum_to_batch};
@@ -119,7 +119,7 @@ fn solve<T: Number>(ctx: &Ctx<'_>, a: &[T], n: usize, (lower, adjoint): (bool, b
     }
 }
 
-/// A batch, and which member of either of two batches each of its own is.
+/// A broadcast batch, and for each of its members the index in either of the two batches.
 type Joined = (Vec<usize>, Vec<(usize, usize)>);
 
 /// The batch two batches make together.

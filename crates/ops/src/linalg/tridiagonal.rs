@@ -1,4 +1,4 @@
-//! TridiagonalMatMul and TridiagonalSolve: matrices given by three diagonals.
+//! TridiagonalMatMul and TridiagonalSolve, for matrices stored as three diagonals.
 
 use super::batch::{Matrices, Number, gathered, map};
 use crate::array::nodes;
@@ -46,7 +46,7 @@ fn conjugate(x: &Output) -> Output {
     if x.dtype().is_complex() { nodes::one("Conj", x) } else { x.clone() }
 }
 
-/// Rows moved up or down by one, a row of zeros in the gap.
+/// Shifts rows up or down by one, with a row of zeros in the gap.
 fn shifted(x: &Output, up: bool) -> Output {
     let scope = x.scope();
     let outer = nodes::zeros_like(&nodes::part(&nodes::shape(x, DType::I32), 2, None));

@@ -1,4 +1,4 @@
-//! Sums of many tensors of one shape.
+//! AddN: the sum of several tensors of one shape.
 
 use graph::{AttrValue, Node, Output};
 use math::function::Number;

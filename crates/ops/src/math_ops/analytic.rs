@@ -1,4 +1,4 @@
-//! Choosing the loop of a function that all floating-point and complex types have.
+//! Selects the loop of a function that is defined for all floating-point and complex types.
 
 /// `analytic!(setup, exp: vector, scalar; |z| z.exp())`: the kernel of a function of `math::function::Real`,
 /// with the kinds of loops for float and for double, and the function of complex numbers.

@@ -1,4 +1,4 @@
-//! Positions of the largest and smallest elements along an axis.
+//! Indices of the largest and smallest elements along an axis.
 
 use super::axes::place_of;
 use super::cast::converter;

@@ -88,7 +88,7 @@ binary_builders! {
     sub = "Sub";
     /// `x * y`.
     mul = "Mul";
-    /// `x * y`, and zero where `y` is zero, whatever `x` is.
+    /// `x * y`, and zero where `y` is zero, even if `x` is infinite or NaN.
     mul_no_nan = "MulNoNan";
     /// `(x - y)²`.
     squared_difference = "SquaredDifference";
@@ -157,7 +157,7 @@ fn minimum_rule(op: &Node, dz: &Output) -> Result<Grads> {
     Ok(chosen(&x, &y, &less_equal(&x, &y), dz))
 }
 
-/// The gradient goes to `x` where it was chosen, else to `y`.
+/// The gradient is passed to `x` where it was chosen, otherwise to `y`.
 fn chosen(x: &Output, y: &Output, is_x: &Output, dz: &Output) -> Grads {
     let zero = dz.like(0.0);
     summed(x, y, select_v2(is_x, dz, &zero), select_v2(is_x, &zero, dz))

@@ -1,4 +1,4 @@
-//! Which axes a reduction takes away: at run time, and as far as the graph tells.
+//! The axes that a reduction removes: at run time, and statically as far as they are known.
 
 use op::ShapeQuery;
 use op::shapes::integers;
@@ -19,19 +19,19 @@ pub(super) fn reduced_axes(shape: &Shape, axes: &Tensor) -> Result<Vec<bool>> {
     Ok(reduced)
 }
 
-/// An axis counted from the front; none if there is no such axis.
+/// An axis counted from the front; none if it is out of range.
 pub(super) fn place_of(axis: i64, rank: usize) -> Option<usize> {
     let rank = rank as i64;
     (-rank..rank).contains(&axis).then_some(if axis < 0 { axis + rank } else { axis } as usize)
 }
 
-/// What is left of a shape.
+/// The shape without the axes that are removed.
 pub(super) fn reduced_shape(shape: &Shape, reduced: &[bool], keep_dims: bool) -> Shape {
     let axes = shape.iter().zip(reduced);
     axes.filter(|(_, reduced)| keep_dims || !**reduced).map(|(&dim, &reduced)| if reduced { 1 } else { dim }).collect()
 }
 
-/// The shape of a reduction's result, from its input and, where the graph tells them, its axes.
+/// The shape of a reduction's result, from its input and, if they are constant, its axes.
 pub(super) fn reduction_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let keep_dims = matches!(query.attr("keep_dims")?, graph::AttrValue::Bool(true));
     let input = &query.inputs[0];

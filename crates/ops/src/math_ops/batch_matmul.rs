@@ -104,7 +104,7 @@ fn check_broadcast(x: &Shape, y: &Shape) -> Result<()> {
     Ok(())
 }
 
-/// What is done to both sides of each product.
+/// The transformation of both sides of each product.
 #[derive(Clone, Copy)]
 struct Adjoint {
     x: bool,

@@ -1,4 +1,4 @@
-//! Bits of integers.
+//! Bitwise operations on integers.
 
 use super::kernels::{mapping, mapping_to, pairing};
 use math::lanes::{Map, Pairs};
@@ -69,7 +69,7 @@ binary_builders! {
     bitwise_xor = "BitwiseXor";
     /// `x` shifted up by `y` bits.
     left_shift = "LeftShift";
-    /// `x` shifted down by `y` bits; keeps the sign.
+    /// `x` shifted right by `y` bits; preserves the sign.
     right_shift = "RightShift";
 }
 
@@ -80,7 +80,7 @@ unary_builders! {
     population_count = "PopulationCount";
 }
 
-/// A distance that can be shifted by: what is out of range goes to the nearest end.
+/// A valid shift distance: distances out of range are clipped.
 #[inline(always)]
 fn distance<T: Copy + PartialOrd + Default + TryInto<u32>>(y: T, bits: u32) -> u32 {
     if y < T::default() { 0 } else { y.try_into().unwrap_or(bits - 1).min(bits - 1) }

@@ -1,4 +1,4 @@
-//! Gradients of broadcast operands: summed back over the axes that were repeated.
+//! Gradients of broadcast operands: sums over the axes that were repeated.
 
 use graph::{Output, Scope};
 use op::{Gradient, Grads};
@@ -66,7 +66,7 @@ fn sum_unknown(x: &Output, y: &Output, dx: Option<Output>, dy: Option<Output>) -
     )
 }
 
-/// The sum along `axes`, which stay with length one.
+/// The sum along `axes`, which remain with length one.
 fn kept_sum(x: &Output, axes: &Output) -> Output {
     x.scope().op("Sum").input(x).input(axes).attr("keep_dims", true).output()
 }

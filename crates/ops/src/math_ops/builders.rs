@@ -1,4 +1,4 @@
-//! Macros for the many builder functions that only name an op and its inputs.
+//! Macros for builder functions that only name an op and its inputs.
 
 /// `name = "Op";` makes `pub fn name(x: &Output) -> Output`.
 macro_rules! unary_builders {

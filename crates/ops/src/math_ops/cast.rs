@@ -1,4 +1,4 @@
-//! Numbers of one type as numbers of another.
+//! Conversions between number types.
 
 use super::float8::{E4M3FN, E5M2, is_float8};
 use graph::{Node, Output};
@@ -91,8 +91,8 @@ fn storage(dtype: DType) -> DType {
     }
 }
 
-/// The next type on the way from `src` to `dst`, which have no loop of their own. Every way ends: it goes from narrow
-/// types to wide ones, and from those straight to the end.
+/// The next type in a chain of casts from `src` to `dst`, for pairs without a loop of their own. Chains are finite:
+/// they go from narrow to wide types, and from a wide type directly to `dst`.
 fn way(src: DType, dst: DType) -> Option<DType> {
     use DType as D;
     Some(match (src, dst) {
@@ -202,17 +202,17 @@ fn shortened(x: f64, bits: u32) -> f64 {
     if x.is_nan() { x } else { kept }
 }
 
-/// A number to be cast, as one of Rust's own numbers.
+/// A number to be cast, as one of Rust's number types.
 trait Source: Element {
     /// The number without loss; of a complex number, the real part.
     type Plain;
-    /// As that.
+    /// Converts to the plain type.
     fn plain(self) -> Self::Plain;
 }
 
-/// What a number is cast to.
+/// The destination type of a cast.
 trait Target<P>: Element {
-    /// The number nearest in value, or what the processor makes of one that has no place here.
+    /// The nearest value, or the processor's result for a value out of range.
     fn from_plain(x: P) -> Self;
 }
 

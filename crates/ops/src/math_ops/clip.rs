@@ -1,4 +1,4 @@
-//! Values kept between two bounds.
+//! Clips values to two bounds.
 
 use super::kernels::run_pairs;
 use super::{broadcast_grad, compare, logical, select};
@@ -72,7 +72,7 @@ fn run_clip<T: Element>(
     run_pairs(ctx, larger, below, min)
 }
 
-/// The gradient goes to whichever of the three was chosen.
+/// The gradient is passed to the one of the three inputs that was chosen.
 fn clip_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [t, min, max] = op.inputs()?;
     let zero = dy.like(0.0);

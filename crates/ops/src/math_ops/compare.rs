@@ -63,21 +63,21 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 binary_builders! {
-    /// Where `x` and `y` are equal.
+    /// True where `x` and `y` are equal.
     equal = "Equal";
-    /// Where `x` and `y` differ.
+    /// True where `x` and `y` differ.
     not_equal = "NotEqual";
-    /// Where `x < y`.
+    /// True where `x < y`.
     less = "Less";
-    /// Where `x <= y`.
+    /// True where `x <= y`.
     less_equal = "LessEqual";
-    /// Where `x > y`.
+    /// True where `x > y`.
     greater = "Greater";
-    /// Where `x >= y`.
+    /// True where `x >= y`.
     greater_equal = "GreaterEqual";
 }
 
-/// Where `x` and `y` differ by less than `tolerance`.
+/// True where `x` and `y` differ by less than `tolerance`.
 pub fn approximate_equal(x: &Output, y: &Output, tolerance: f32) -> Output {
     x.scope().op("ApproximateEqual").input(x).input(y).attr("tolerance", tolerance).output()
 }
@@ -115,7 +115,7 @@ fn not_equal_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }
 }
 
-/// What the answer is when shapes do not fit each other; none if that is an error.
+/// The result if the shapes cannot be broadcast; none if that is an error.
 fn different_shapes(setup: &Setup<'_>, answer: bool) -> Result<Option<bool>> {
     Ok((!setup.bool("incompatible_shape_error")?).then_some(answer))
 }

@@ -1,4 +1,4 @@
-//! Complex numbers and their parts.
+//! Complex numbers: real and imaginary parts, absolute value, angle, conjugate.
 
 use super::broadcast_grad::summed;
 use super::division::div_no_nan;
@@ -101,7 +101,7 @@ fn part(op: &str, z: &Output) -> Output {
     }
 }
 
-/// What the derivatives of complex functions need beside arithmetic.
+/// The operations that derivatives of complex functions need besides arithmetic.
 pub(super) trait Conjugate: Number {
     /// One half.
     const HALF: Self;

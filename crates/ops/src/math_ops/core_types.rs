@@ -1,4 +1,4 @@
-//! Few compiled types for many: a kernel of a narrow type runs on a wider one that holds all its values.
+//! Reduces the number of compiled kernels: a narrow integer type runs on a wider one that holds all its values.
 //!
 //! Fourteen types times a hundred kernels would be most of the program's code, for types that graphs hardly compute
 //! with. Sums, differences and products of integers wrap around alike in every width, so the detour does not show.
@@ -21,7 +21,7 @@ macro_rules! for_core {
     };
 }
 
-/// As `for_core!`, for kernels whose output has a type of its own.
+/// As `for_core!`, for kernels with an output type of their own.
 macro_rules! for_core_to {
     ($setup:expr, [$($rust:ty),* $(,)?], $T:ident => $kernel:expr) => {
         $crate::math_ops::core_types::through(
@@ -65,7 +65,7 @@ fn wider(dtype: DType) -> &'static [DType] {
         D::I32 | D::QI32 => &[D::I32, D::I64],
         D::U32 => &[D::U32, D::I64],
         D::I64 => &[D::I64],
-        // Kernels that have no unsigned integers at all are those that wrap around.
+        // Kernels without unsigned integers compute modulo the word size, so signed integers give the same bits.
         D::U64 => &[D::U64, D::I64],
         D::BOOL => &[D::BOOL, D::I32],
         D::C64 => &[D::C64],

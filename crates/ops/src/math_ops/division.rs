@@ -98,9 +98,9 @@ binary_builders! {
     floor_div = "FloorDiv";
     /// `x / y` cut towards zero.
     truncate_div = "TruncateDiv";
-    /// What `floor_div` leaves; it has the sign of `y`.
+    /// The remainder of `floor_div`, with the sign of `y`.
     floor_mod = "FloorMod";
-    /// What `truncate_div` leaves; it has the sign of `x`.
+    /// The remainder of `truncate_div`, with the sign of `x`.
     truncate_mod = "TruncateMod";
 }
 

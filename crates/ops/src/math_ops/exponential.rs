@@ -1,4 +1,4 @@
-//! Exponentials, logarithms, and the functions made of them, element by element.
+//! Exponentials, logarithms and related functions, element by element.
 
 use super::broadcast_grad::summed;
 use super::complex::conj;

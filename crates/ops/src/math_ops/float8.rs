@@ -1,4 +1,4 @@
-//! Floats of one byte, as Cast reads and writes them.
+//! 8-bit floats, as Cast reads and writes them.
 
 use tensor::DType;
 
@@ -7,20 +7,20 @@ use tensor::DType;
 pub(super) struct Float8 {
     /// Bits of the fraction.
     fraction: u32,
-    /// What is added to the exponent.
+    /// The bias of the exponent.
     bias: i32,
     /// The largest number.
     largest: u8,
-    /// What is larger than that.
+    /// The code of values that are larger than that.
     overflow: u8,
-    /// What is no number.
+    /// Not a number.
     nan: u8,
 }
 
 /// Five bits of exponent and two of fraction, with infinities.
 pub(super) const E5M2: Float8 = Float8 { fraction: 2, bias: 15, largest: 0x7b, overflow: 0x7c, nan: 0x7e };
 
-/// Four bits of exponent and three of fraction, without infinities: too large is no number.
+/// Four bits of exponent and three of fraction, without infinities: values that are too large become NaN.
 pub(super) const E4M3FN: Float8 = Float8 { fraction: 3, bias: 7, largest: 0x7e, overflow: 0x7f, nan: 0x7f };
 
 /// Whether a type is one of these.

@@ -1,4 +1,4 @@
-//! A matrix product with what follows it: a bias, an activation.
+//! A matrix product fused with the ops that follow it: a bias, an activation.
 
 use super::kernels::run_map;
 use super::matmul::{matmul_shape, operands, product_shape};
@@ -19,7 +19,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: PLAIN,
 }];
 
-/// What is done to the product after the bias.
+/// The function applied to the product after the bias.
 #[derive(Clone, Copy, PartialEq)]
 enum Activation {
     None,
@@ -31,7 +31,7 @@ enum Activation {
     LeakyRelu(f32),
 }
 
-/// What a node does, read once.
+/// The attributes of a node.
 #[derive(Clone, Copy)]
 struct Fused {
     transpose_a: bool,

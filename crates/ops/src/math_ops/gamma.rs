@@ -1,4 +1,4 @@
-//! Functions of two and three numbers around the gamma function.
+//! Functions of two and three arguments related to the gamma function.
 
 use super::broadcast_grad::{summed, summed_right};
 use super::exponential::{exp, log, xlog1py, xlogy};
@@ -109,7 +109,7 @@ fn igammac_rule(op: &Node, dz: &Output) -> Result<Grads> {
     Ok(summed(&a, &x, -da * dz, -dx * dz))
 }
 
-/// The slopes of `igamma`; that by `x` goes through logarithms, since its parts grow large.
+/// The derivatives of `igamma`. The one by `x` is computed with logarithms, because its factors overflow.
 fn igamma_slopes(a: &Output, x: &Output) -> (Output, Output) {
     (igamma_grad_a(a, x), exp(&((a - 1.0) * log(x) - x - lgamma(a))))
 }

@@ -1,4 +1,4 @@
-//! Kernels that go element by element: one tensor, or two that are broadcast against each other.
+//! Elementwise kernels of one tensor, or of two that are broadcast against each other.
 
 use super::core_types::through;
 use math::elementwise::{self, Broadcast};
@@ -52,7 +52,7 @@ pub(crate) fn pairing_checked<T: Element>(pairs: Pairs<T, T, T>, check: fn(&[T],
     })
 }
 
-/// A kernel of two broadcast operands whose result has another type.
+/// A kernel of two broadcast operands with a result of another type.
 pub(crate) fn pairing_to<T: Element, U: Element>(pairs: Pairs<T, T, U>) -> Kernel {
     binary(move |ctx, x, y| run_pairs_to(ctx, &pairs, x, y))
 }
@@ -131,7 +131,7 @@ pub(crate) fn run_pairs_to<T: Element, U: Element>(
     Ok(out)
 }
 
-/// How two shapes meet, and what comes out.
+/// How two shapes are broadcast, and the shape of the result.
 struct Plan {
     shape: Shape,
     len: usize,
@@ -144,7 +144,7 @@ impl Plan {
         let shape = broadcast_shape(x, y)?;
         let len = shape.checked_elements()?;
         let flat = |shape: &Shape| matches!(shape.elements(), 1) || shape.elements() == len;
-        // An empty result has nothing to meet; dimensions of empty operands may be too large to multiply.
+        // An empty result needs no broadcasting; dimensions of empty operands may be too large to multiply.
         if len == 0 || (flat(x) && flat(y)) {
             return Ok(Plan { shape, len, broadcast: None });
         }

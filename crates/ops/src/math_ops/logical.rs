@@ -1,4 +1,4 @@
-//! Truth values: and, or, not.
+//! Logical operations: and, or, not.
 
 use super::kernels::{mapping, pairing};
 use math::lanes::{Map, Pairs};
@@ -30,13 +30,13 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 binary_builders! {
-    /// Where both hold.
+    /// The logical and of two tensors.
     logical_and = "LogicalAnd";
-    /// Where either holds.
+    /// The logical or of two tensors.
     logical_or = "LogicalOr";
 }
 
 unary_builders! {
-    /// Where `x` does not hold.
+    /// The logical negation of `x`.
     logical_not = "LogicalNot";
 }

@@ -38,7 +38,7 @@ pub(super) fn matmul_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> 
     Ok(vec![PartialShape::new(&[rows, cols])])
 }
 
-/// Rows and columns of a matrix as far as they are known.
+/// Rows and columns of a matrix, as far as they are known.
 fn sides(shape: &PartialShape, transposed: bool) -> Result<(i64, i64)> {
     match shape.dims() {
         None => Ok((-1, -1)),

@@ -1,4 +1,4 @@
-//! Numbers: element by element, reductions, matrix products.
+//! Mathematical ops: element by element, reductions, matrix products.
 
 #[macro_use]
 mod analytic;

@@ -1,4 +1,4 @@
-//! Sums, means, products, extremes along axes.
+//! Reductions along axes: sums, means, products, extremes.
 
 use super::axes::{reduced_axes, reduced_shape, reduction_shape};
 use super::reduce_grad::{extreme_rule, mean_rule, norm_rule, prod_rule, sum_rule};

@@ -1,4 +1,4 @@
-//! How gradients pass back through reductions.
+//! The gradient rules of reductions.
 
 use super::arithmetic::maximum;
 use super::axes::place_of;
@@ -14,7 +14,7 @@ use op::{Grads, NoGradient, grads};
 use status::Result;
 use tensor::{DType, Tensor};
 
-/// Every element of the input gets the gradient of the sum it went into.
+/// Every element of the input gets the gradient of the sum that it is part of.
 pub(super) fn sum_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![spread(op, dy)?, NoGradient])
 }
@@ -37,7 +37,7 @@ pub(super) fn mean_rule(op: &Node, dy: &Output) -> Result<Grads> {
 /// Elements that reach the extreme share its gradient.
 pub(super) fn extreme_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let (x, axes) = (op.input(0), op.input(1));
-    let (y, dy) = (kept(op, &op.output(0))?, kept(op, dy)?);
+    let (y, dy) = (with_reduced_axes(op, &op.output(0))?, with_reduced_axes(op, dy)?);
     let reaches = cast(&equal(&y, &x), dy.dtype());
     let count = x.scope().op("Sum").input(&reaches).input(&axes).attr("keep_dims", true).output();
     Ok(grads![&reaches / count * dy, NoGradient])
@@ -45,7 +45,7 @@ pub(super) fn extreme_rule(op: &Node, dy: &Output) -> Result<Grads> {
 
 /// With y = |x|:  dx = dy x / y.
 pub(super) fn norm_rule(op: &Node, dy: &Output) -> Result<Grads> {
-    let (y, dy) = (kept(op, &op.output(0))?, kept(op, dy)?);
+    let (y, dy) = (with_reduced_axes(op, &op.output(0))?, with_reduced_axes(op, dy)?);
     Ok(grads![op.input(0) / (y / dy), NoGradient])
 }
 
@@ -81,11 +81,11 @@ pub(super) fn prod_rule(op: &Node, dy: &Output) -> Result<Grads> {
 /// `dy`, repeated along the axes that `op` reduced.
 fn spread(op: &Node, dy: &Output) -> Result<Output> {
     let shape = shape_of(&op.input(0));
-    Ok(dy.scope().op("BroadcastTo").input(&kept(op, dy)?).input(&shape).output())
+    Ok(dy.scope().op("BroadcastTo").input(&with_reduced_axes(op, dy)?).input(&shape).output())
 }
 
 /// `value`, of the shape of the result of `op`, with the reduced axes as axes of length one.
-fn kept(op: &Node, value: &Output) -> Result<Output> {
+fn with_reduced_axes(op: &Node, value: &Output) -> Result<Output> {
     if op.attr_bool("keep_dims")? {
         return Ok(value.clone());
     }

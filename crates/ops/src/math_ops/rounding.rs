@@ -1,4 +1,4 @@
-//! Whole numbers near a number, and numbers that are none.
+//! Rounding, and predicates for infinities and NaN.
 
 use super::broadcast_grad::summed;
 use super::kernels::{mapping_to, pairing};
@@ -79,11 +79,11 @@ unary_builders! {
     round = "Round";
     /// The nearest whole number; halves go to the even one.
     rint = "Rint";
-    /// Where `x` is not a number.
+    /// True where `x` is NaN.
     is_nan = "IsNan";
-    /// Where `x` is infinite.
+    /// True where `x` is infinite.
     is_inf = "IsInf";
-    /// Where `x` is neither infinite nor not-a-number.
+    /// True where `x` is neither infinite nor NaN.
     is_finite = "IsFinite";
 }
 

@@ -1,4 +1,4 @@
-//! Running sums and products along an axis.
+//! Cumulative sums and products along an axis.
 
 use super::axes::place_of;
 use super::compare::{greater, less};
@@ -101,7 +101,7 @@ fn run_scan<T: Element>(
     Ok(out)
 }
 
-/// What the node covers.
+/// The elements that the node includes.
 fn scan_of(op: &Node) -> Result<Scan> {
     Ok(Scan { exclusive: op.attr_bool("exclusive")?, reverse: op.attr_bool("reverse")? })
 }

@@ -1,4 +1,4 @@
-//! Choosing between two tensors, element by element.
+//! Select and SelectV2: choose between two tensors, element by element.
 
 use super::broadcast_grad::sum_to_shape_of;
 use super::kernels::broadcast_shape;
@@ -152,7 +152,7 @@ fn choose(ctx: &Ctx<'_>, condition: &Tensor, t: &Tensor, e: &Tensor) -> Result<T
     }
 }
 
-/// Elements are only moved, so those of one size share a loop.
+/// Elements are only moved, so all types of one size share a loop.
 fn choose_plain(
     ctx: &Ctx<'_>,
     meeting: &Broadcast<3>,

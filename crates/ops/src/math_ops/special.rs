@@ -99,7 +99,7 @@ unary_builders! {
     erfc = "Erfc";
     /// The number whose error function is `x`.
     erfinv = "Erfinv";
-    /// The number below which a standard normal one lies with probability `x`.
+    /// The quantile function of the standard normal distribution.
     ndtri = "Ndtri";
     /// The logarithm of the absolute value of the gamma function.
     lgamma = "Lgamma";

@@ -1,4 +1,4 @@
-//! Angles, element by element.
+//! Trigonometric functions, element by element.
 
 use super::broadcast_grad::summed;
 use super::complex::conj;

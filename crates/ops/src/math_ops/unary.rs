@@ -149,7 +149,7 @@ fn reciprocal_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     analytic!(setup, reciprocal: vector, vector; |z| z.inv())
 }
 
-/// A kernel of a result and its gradient; a gradient of zero stays zero, even where the derivative has no bound.
+/// A kernel of a result and its gradient. A zero gradient remains zero, even where the derivative is infinite.
 macro_rules! derivative {
     ($setup:expr, $T:ident, $function:expr) => {
         for_core!($setup, [f32, f64, Complex32, Complex64], $T => {

@@ -1,4 +1,4 @@
-//! The mean of each window of an image, and its derivative.
+//! Average pooling over images, and its derivative.
 
 use super::conv::made_shape;
 use super::pool::{Pooling, static_shape};

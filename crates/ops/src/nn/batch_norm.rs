@@ -53,7 +53,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// What a batch normalisation in training gives, besides what its gradient needs.
+/// The results of a batch normalisation in training, besides those that only its gradient needs.
 pub struct BatchNorm {
     /// The normalised input.
     pub y: Output,
@@ -78,7 +78,7 @@ fn rule(op: &Node, dy: &[Option<Output>]) -> Result<Grads> {
         AttrValue::String(format) => String::from_utf8_lossy(&format).into_owned(),
         _ => String::new(),
     };
-    // Without training TensorFlow's kernel wants the channels last.
+    // TensorFlow's kernel for inference supports only channels last.
     let (to, from, wanted) = match (training, format.as_str()) {
         (false, "NCHW") => (vec![0, 2, 3, 1], vec![0, 3, 1, 2], "NHWC"),
         (false, "NCDHW") => (vec![0, 2, 3, 4, 1], vec![0, 4, 1, 2, 3], "NDHWC"),
@@ -125,7 +125,7 @@ fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(shapes)
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone, Copy)]
 struct Config {
     epsilon: f32,

@@ -149,7 +149,7 @@ fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![x, channels.clone(), channels, PartialShape::new(&[0]), PartialShape::new(&[0])])
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone, Copy)]
 struct Config {
     epsilon: f32,

@@ -1,4 +1,4 @@
-//! Adding one number per channel, and the sum over everything else that is its derivative.
+//! BiasAdd, which adds one number for each channel, and its gradient, the sum over all other axes.
 
 use super::rules::apply;
 use graph::{AttrValue, Node, Output};
@@ -58,7 +58,7 @@ fn add_v1_rule(_: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![dy.clone(), bias_add_grad(dy, "NHWC")])
 }
 
-/// What was summed is spread out again: added to zeros.
+/// The gradient of a sum is repeated: it is added to zeros of the full shape.
 fn grad_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![bias_add_as(&apply("ZerosLike", &op.input(0)), dy, op.attr("data_format")?)])
 }
@@ -124,7 +124,7 @@ fn run_add<T: Element + Number>(ctx: &Ctx<'_>, mut value: Tensor, bias: Tensor, 
     Ok(out)
 }
 
-/// How many elements there are before, along and after the axis of channels.
+/// The numbers of elements before, along and after the axis of channels.
 fn split_at_channels(shape: &Shape, nchw: bool) -> Result<[usize; 3]> {
     if shape.rank() < 2 {
         return Err(invalid!("Input tensor must be at least 2D: {shape}"));

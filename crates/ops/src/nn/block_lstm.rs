@@ -1,4 +1,4 @@
-//! All steps of a long short-term memory over a sequence as one op, and its derivative.
+//! All steps of a long short-term memory over a sequence, as one op, and its derivative.
 
 use super::lstm::{Cell, Step, Weights};
 use super::lstm_tensors::{cell, floats, input, step, step_outputs, tensor, weights};
@@ -73,7 +73,7 @@ fn grad_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(query.inputs[1..9].to_vec())
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone, Copy)]
 struct Config {
     dtype: DType,
@@ -105,7 +105,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 /// A sequence and the cell that runs over it.
 struct Sequence {
     time: usize,
-    /// Steps that count.
+    /// The number of valid steps.
     steps: usize,
     x: Vec<f32>,
     cs_prev: Vec<f32>,

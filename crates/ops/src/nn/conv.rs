@@ -1,4 +1,4 @@
-//! What convolutions over images and over volumes share: checks, static shapes, kernels.
+//! Shared by convolutions over images and volumes: checks, static shapes, kernels.
 
 use super::convolved::Convolved;
 use super::geometry::{Geometry, Images};
@@ -36,7 +36,7 @@ pub(crate) fn forward_shape(geometry: &Geometry, input: &Shape, filter: &Shape) 
     conv_shape(geometry, images, filter)
 }
 
-/// The sizes of a convolution whose channels were checked before.
+/// The sizes of a convolution whose channels have been checked.
 fn conv_shape(geometry: &Geometry, images: Images, filter: &Shape) -> Result<ConvShape> {
     let rank = filter.rank();
     let window = window(filter);
@@ -173,7 +173,7 @@ pub(crate) fn run_grad_filter<T: Convolved>(
     Ok(out)
 }
 
-/// What is known of the result of a convolution.
+/// The static shape of the result of a convolution.
 pub(crate) fn static_forward(query: &ShapeQuery<'_>, spatial: usize) -> Result<Vec<PartialShape>> {
     let geometry = Geometry::of_conv(query, spatial)?;
     let rank = spatial + 2;
@@ -210,7 +210,7 @@ fn check_static_channels(input: i64, filter: i64, output: i64) -> Result<()> {
     Ok(())
 }
 
-/// The shape is what an input says, and of this rank.
+/// The shape is the value of an input, and has this rank.
 pub(crate) fn static_sizes(query: &ShapeQuery<'_>, input: usize, rank: usize) -> Result<Vec<PartialShape>> {
     let shape = shape_from_input(query, input);
     Ok(vec![shape.merge(&PartialShape::of_rank(rank)).unwrap_or(PartialShape::of_rank(rank))])

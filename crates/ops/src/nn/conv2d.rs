@@ -74,7 +74,7 @@ fn forward_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 }
 
 fn backprop_input_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
-    // Sizes may be those of the image alone; then batch and channels come from the others.
+    // Sizes may be those of the image alone; then batch and channels are taken from the other inputs.
     if query.inputs[0].dim(0) == Some(2) {
         return Ok(vec![PartialShape::of_rank(4)]);
     }

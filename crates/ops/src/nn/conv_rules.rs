@@ -1,4 +1,4 @@
-//! The gradient rules of convolutions, written once for Conv2D, Conv3D and the depthwise convolution.
+//! The gradient rules of convolutions, shared by Conv2D, Conv3D and the depthwise convolution.
 
 use super::rules::{copied, shape_of};
 use graph::{Node, Output};

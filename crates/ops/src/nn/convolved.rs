@@ -1,4 +1,4 @@
-//! Convolutions by element type: float and double as they are, half floats through float, int32 by plain loops.
+//! Convolutions by element type: float and double directly, 16-bit floats through float, int32 with simple loops.
 
 use math::Pool;
 use math::conv::{self, ConvShape};
@@ -173,7 +173,7 @@ impl Convolved for i32 {
     }
 }
 
-/// Where the factors of a product stand, and the sum it belongs to.
+/// The positions of the factors of a product, and of the sum it is added to.
 struct Product {
     input: usize,
     filter: usize,

@@ -1,4 +1,5 @@
-//! Label sequences out of the class scores of connectionist temporal classification: the best path, or the best beams.
+//! Decodes label sequences from the class scores of connectionist temporal classification: greedily, or by beam
+//! search.
 
 use math::function::Real;
 use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many};
@@ -194,7 +195,7 @@ struct Beam {
     now: Probability,
 }
 
-/// A search over prefixes of which only the best stay.
+/// A beam search over prefixes.
 struct Search {
     width: usize,
     beams: Vec<Beam>,
@@ -315,7 +316,7 @@ impl Search {
 }
 
 impl Probability {
-    /// The probability of what a further label may follow: after the same label there must be a blank.
+    /// The probability of the paths that a further label can extend: between two equal labels there must be a blank.
     fn followed_by(&self, same: bool) -> f64 {
         if same { self.blank } else { self.total }
     }

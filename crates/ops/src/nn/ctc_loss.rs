@@ -1,5 +1,5 @@
-//! The loss of connectionist temporal classification (Graves, 2012): minus the logarithm of the probability that some
-//! alignment of a label sequence with the time steps is seen; with its derivative.
+//! The loss of connectionist temporal classification (Graves, 2012), and its derivative: minus the logarithm of the
+//! total probability of all alignments of a label sequence with the time steps.
 
 use super::rules::expand_last;
 use graph::{Node, Output};
@@ -29,7 +29,7 @@ fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![batch, inputs])
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone, Copy)]
 struct Config {
     collapse: bool,

@@ -1,4 +1,4 @@
-//! Convolution over images with filters of their own for every channel, and its derivatives.
+//! Depthwise convolution over images, with separate filters for each channel, and its derivatives.
 
 use super::conv::{made_shape, static_sizes, window};
 use super::conv_rules::ConvRules;
@@ -50,7 +50,7 @@ const RULES: ConvRules = ConvRules {
 };
 
 /// The convolution of `[batch, height, width, channels]` images with a `[height, width, channels, multiplier]` filter;
-/// channel `c` of the input gives channels `c * multiplier ..` of the result.
+/// channel `c` of the input produces channels `c * multiplier ..` of the result.
 pub fn depthwise_conv2d(input: &Output, filter: &Output, strides: [i64; 4], padding: &str) -> Output {
     let builder = input.scope().op("DepthwiseConv2dNative").input(input).input(filter);
     builder.attr("strides", strides.to_vec()).attr("padding", padding).output()

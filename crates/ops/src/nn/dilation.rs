@@ -128,7 +128,7 @@ fn sizes(geometry: &Geometry, input: &Shape, filter: &Shape) -> Result<Sizes> {
     Ok(Sizes { batch, rows, cols, depth, output: Shape::checked(&output)? })
 }
 
-/// Where in the image and in the filter the largest sum of a window was found; and the sum.
+/// The positions in the image and in the filter of the largest sum of a window, and that sum.
 struct Found<T> {
     image: (usize, usize),
     filter: (usize, usize),
@@ -155,7 +155,7 @@ impl Sizes {
         found
     }
 
-    /// Calls `body` with the place of every output and what was found there.
+    /// Calls `body` with the position of every output and of the input that it was computed from.
     fn each<T: Ordered + Pooled>(
         &self,
         input: &[T],

@@ -51,7 +51,7 @@ pub fn elu_grad(gradients: &Output, outputs: &Output) -> Output {
     outputs.scope().op("EluGrad").input(gradients).input(outputs).output()
 }
 
-/// The scaled `elu` whose activations keep mean 0 and variance 1.
+/// The scaled `elu`, which preserves mean 0 and variance 1 of activations.
 pub fn selu(features: &Output) -> Output {
     features.scope().op("Selu").input(features).output()
 }

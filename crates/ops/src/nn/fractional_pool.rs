@@ -1,4 +1,4 @@
-//! Pooling over windows of random sizes, whose mean is any number (Graham, arXiv:1412.6071).
+//! Pooling over windows of random sizes with a fractional mean (Graham, arXiv:1412.6071).
 
 use super::rules::copied;
 use graph::{Node, Output};
@@ -80,7 +80,7 @@ fn from_sizes(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![op::shapes::shape_from_input(query, 0)])
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone)]
 struct Config {
     ratios: [f32; 4],

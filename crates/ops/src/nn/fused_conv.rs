@@ -1,4 +1,4 @@
-//! Convolution with what follows it in one kernel: bias or normalisation, then an activation.
+//! Convolution fused with the ops that follow it: bias or normalisation, then an activation.
 
 use super::conv::{run_forward, static_forward};
 use super::convolved::Convolved;
@@ -29,7 +29,7 @@ fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     static_forward(query, 2)
 }
 
-/// What comes last.
+/// The last op of the fused computation.
 #[derive(Clone, Copy)]
 enum Activation {
     None,
@@ -41,7 +41,7 @@ enum Activation {
     Sigmoid,
 }
 
-/// What the attributes say.
+/// Reads the attributes of a node.
 #[derive(Clone, Copy)]
 struct Fusion {
     geometry: Geometry,

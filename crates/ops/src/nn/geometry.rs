@@ -1,4 +1,4 @@
-//! How windows move over images: data format, strides, dilations, padding.
+//! The geometry of windows that move over images: data format, strides, dilations, padding.
 
 use graph::AttrValue;
 use math::conv::Axis;
@@ -41,10 +41,10 @@ impl Attrs for ShapeQuery<'_> {
     }
 }
 
-/// Where channels stand, and how many axes a window moves along.
+/// The position of the channels, and the number of axes along which a window moves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// Channels come before, not after, the axes of the image.
+    /// True if the channels precede the axes of the image.
     pub channels_first: bool,
     /// Two for images, three for volumes.
     pub spatial: usize,
@@ -53,16 +53,16 @@ pub(crate) struct Layout {
 /// The sizes of a batch of images; an image is a volume of depth one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Images {
-    /// How many.
+    /// The number of images.
     pub batch: usize,
     /// Depth, height, width.
     pub size: [usize; 3],
-    /// How many channels.
+    /// The number of channels.
     pub channels: usize,
 }
 
 impl Layout {
-    /// As the attribute `data_format` says; channels are last if there is none.
+    /// Reads the attribute `data_format`; without it, channels are last.
     pub fn of(attrs: &dyn Attrs, spatial: usize) -> Result<Layout> {
         let channels_first = match attrs.text("data_format").as_str() {
             "" | "NHWC" | "NDHWC" => false,
@@ -88,7 +88,7 @@ impl Layout {
         std::array::from_fn(|axis| (axis + self.spatial).checked_sub(3).map_or(depth, |axis| inner[axis]))
     }
 
-    /// The sizes that dimensions mean; there are as many as the layout has axes.
+    /// Interprets dimensions in this layout; there are as many as the layout has axes.
     pub fn images(&self, dims: &[usize]) -> Images {
         Images { batch: dims[0], size: self.spatial_of(dims, 1), channels: dims[self.channel_axis()] }
     }
@@ -129,19 +129,19 @@ impl Layout {
     }
 }
 
-/// What surrounds an image.
+/// The padding around an image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Padding {
-    /// As much as makes the output as large as the input divided by the stride.
+    /// Padding such that the output size is the input size divided by the stride, rounded up.
     Same,
-    /// Nothing.
+    /// No padding.
     Valid,
     /// So much before and after each axis.
     Explicit([(usize, usize); 3]),
 }
 
 impl Padding {
-    /// As the attributes `padding` and `explicit_paddings` say.
+    /// Reads the attributes `padding` and `explicit_paddings`.
     pub fn of(attrs: &dyn Attrs, layout: Layout) -> Result<Padding> {
         let explicit = attrs.integers("explicit_paddings").unwrap_or_default();
         match attrs.text("padding").as_str() {
@@ -174,18 +174,18 @@ impl Padding {
 /// How a window moves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
-    /// Where the axes are.
+    /// The order of the axes.
     pub layout: Layout,
     /// From one output to the next.
     pub strides: [usize; 3],
     /// From one neighbour in the window to the next.
     pub dilations: [usize; 3],
-    /// Around the image.
+    /// The padding around the image.
     pub padding: Padding,
 }
 
 impl Geometry {
-    /// Of a convolution over `spatial` axes.
+    /// Reads the attributes of a convolution over `spatial` axes.
     pub fn of_conv(attrs: &dyn Attrs, spatial: usize) -> Result<Geometry> {
         let layout = Layout::of(attrs, spatial)?;
         let rank = spatial + 2;

@@ -1,4 +1,4 @@
-//! Batch normalisation by moments that are given, as old graphs have it.
+//! Batch normalisation with given moments, an op of old graphs.
 
 use super::rules::copied;
 use graph::{Node, Output};

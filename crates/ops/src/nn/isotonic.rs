@@ -1,4 +1,4 @@
-//! IsotonicRegression: the nearest numbers that never rise along the last axis.
+//! IsotonicRegression: the nearest non-increasing sequence along the last axis.
 
 use crate::array::gather::gather;
 use crate::array::nodes;

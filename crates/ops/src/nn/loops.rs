@@ -1,4 +1,4 @@
-//! Loops over whole tensors that write in place where the tensor is not shared.
+//! Loops over whole tensors that write in place if the tensor is not shared.
 
 use math::elementwise;
 use op::Ctx;

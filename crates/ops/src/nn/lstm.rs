@@ -10,20 +10,20 @@ pub(super) struct Cell {
     pub batch: usize,
     pub inputs: usize,
     pub cells: usize,
-    /// The forget gate comes before the cell input.
+    /// The forget gate precedes the cell input.
     pub forget_first: bool,
 }
 
-/// What a cell has learned.
+/// The weights of a cell.
 pub(super) struct Weights {
     /// `[inputs + cells, 4 cells]`.
     pub w: Vec<f32>,
     pub bias: Vec<f32>,
-    /// Peepholes of input, forget and output gate, if there are any.
+    /// The peephole weights of the input, forget and output gates, if any.
     pub peepholes: Option<[Vec<f32>; 3]>,
 }
 
-/// What a step leaves behind, each `[batch, cells]`.
+/// The results of a step, each `[batch, cells]`.
 #[derive(Clone, Default)]
 pub(super) struct Step {
     pub i: Vec<f32>,
@@ -38,9 +38,9 @@ pub(super) struct Step {
 /// The derivative of a step.
 pub(super) struct StepGrad {
     pub cs_prev: Vec<f32>,
-    /// Of the gates before their activation: `[batch, 4 cells]`.
+    /// The gradients of the gates before their activation: `[batch, 4 cells]`.
     pub gates: Vec<f32>,
-    /// Of the peepholes.
+    /// The gradients of the peephole weights.
     pub peepholes: [Vec<f32>; 3],
 }
 
@@ -55,7 +55,7 @@ impl Cell {
         self.batch * self.cells
     }
 
-    /// Input and last output side by side.
+    /// The input and the last output, concatenated.
     pub fn joined(&self, x: &[f32], h: &[f32]) -> Vec<f32> {
         let mut rows = Vec::with_capacity(self.batch * (self.inputs + self.cells));
         for b in 0..self.batch {
@@ -136,7 +136,7 @@ impl Cell {
         grad
     }
 
-    /// The derivative by input and last output, side by side.
+    /// The derivative by the concatenated input and last output.
     pub fn backward_joined(&self, pool: &Pool, w: &[f32], gates: &[f32]) -> Vec<f32> {
         let depth = self.inputs + self.cells;
         let mut out = vec![0f32; self.batch * depth];

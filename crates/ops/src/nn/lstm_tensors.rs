@@ -1,4 +1,4 @@
-//! Tensors of recurrent cells as plain floats, checked.
+//! Checks tensors of recurrent cells and reads them as plain floats.
 
 use super::lstm::{Cell, Step, Weights};
 use op::{Inputs, Outputs};
@@ -47,7 +47,7 @@ pub(super) fn cell(x: &[usize], cs_prev: &Tensor, forget_first: bool) -> Result<
     Ok(Cell { batch, inputs, cells, forget_first })
 }
 
-/// What a cell has learned: weights, three peepholes and the bias, from input `first` on.
+/// Reads the weights of a cell, three peepholes and the bias, from input `first` on.
 pub(super) fn weights(inputs: &mut Inputs, first: usize, cell: &Cell, use_peephole: bool) -> Result<Weights> {
     let w = inputs.tensor(first)?;
     let &[rows, cols] = w.shape().dims() else { return Err(invalid!("w must be 2D")) };
@@ -66,7 +66,7 @@ pub(super) fn weights(inputs: &mut Inputs, first: usize, cell: &Cell, use_peepho
     Ok(Weights { w: floats(&w)?, bias, peepholes })
 }
 
-/// What a step left behind, from input `first` on; its output is not needed.
+/// Reads the results of a step from input `first` on, without its output.
 pub(super) fn step(inputs: &mut Inputs, first: usize, dims: &[usize]) -> Result<Step> {
     let mut next = |offset: usize, name: &str| input(inputs, first + offset, name, dims);
     let (i, cs, f) = (next(0, "i")?, next(1, "cs")?, next(2, "f")?);

@@ -1,4 +1,4 @@
-//! The largest number of each window of an image.
+//! Max pooling over images.
 
 use super::geometry::{Layout, Padding};
 use super::pool::{Pooling, static_shape, static_shape_v2};

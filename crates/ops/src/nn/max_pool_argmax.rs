@@ -1,4 +1,4 @@
-//! Max pooling that also tells where the largest numbers were, and its derivatives.
+//! Max pooling that also returns the positions of the maxima, and its derivatives.
 
 use super::pool::{Pooling, check_shape, static_shape};
 use super::rules::copied;
@@ -102,7 +102,7 @@ fn run_forward<T: Element + Pooled>(
     Ok(outputs![out, argmax])
 }
 
-/// Places as int64.
+/// Positions as int64.
 fn places(argmax: Tensor) -> Result<Tensor> {
     if argmax.dtype() != DType::I32 {
         return Ok(argmax);

@@ -1,4 +1,4 @@
-//! What poolings share: the window, its checks, static shapes, and running a loop channels last.
+//! Shared by all poolings: windows and their checks, static shapes, and loops with channels last.
 
 use super::geometry::{Attrs, Geometry, Images, Layout, Padding};
 use math::pooling::PoolShape;
@@ -19,7 +19,7 @@ pub(crate) struct Pooling {
 }
 
 impl Pooling {
-    /// As the attributes `ksize`, `strides` and `padding` say.
+    /// Reads the attributes `ksize`, `strides` and `padding`.
     pub fn of(attrs: &dyn Attrs, spatial: usize) -> Result<Pooling> {
         let layout = Layout::of(attrs, spatial)?;
         let padding = Padding::of(attrs, layout)?;
@@ -88,7 +88,7 @@ impl Pooling {
         self.geometry.layout.shape(Images { batch: shape.batch, size: shape.output, channels: shape.channels })
     }
 
-    /// The sizes of a pooling whose input and results are given, if they agree.
+    /// The sizes of a pooling whose input and result shapes are known; an error if they do not match.
     pub fn backward_shape(&self, input: &Shape, results: &[(&str, &Shape)]) -> Result<PoolShape> {
         let rank = self.geometry.layout.spatial + 2;
         for (name, shape) in [("tensor_in", input)].iter().chain(results) {
@@ -109,7 +109,7 @@ impl Pooling {
         Ok(shape)
     }
 
-    /// Runs `body` on the values of a tensor, channels last, and brings what it wrote to the data format.
+    /// Runs `body` on the values of a tensor with channels last, and converts the result to the data format.
     pub fn run<T: Element>(
         &self,
         ctx: &Ctx<'_>,
@@ -167,13 +167,13 @@ fn check_sizes(layout: Layout, ksize: &[i64], strides: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// What is known of the result of a pooling.
+/// The static shape of the result of a pooling.
 pub(crate) fn static_shape(query: &ShapeQuery<'_>, spatial: usize) -> Result<Vec<PartialShape>> {
     let pooling = Pooling::of(query, spatial)?;
     Ok(vec![static_output(&pooling, &query.inputs[0])?; query.outputs])
 }
 
-/// What is known of the result of a pooling whose window and strides are inputs.
+/// The shape of the result, as far as it is known, of a pooling whose window and strides are inputs.
 pub(crate) fn static_shape_v2(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let layout = Layout::of(query, 2)?;
     let constant = |input: usize| query.constants.get(input).and_then(Option::as_ref).map(integers).transpose();

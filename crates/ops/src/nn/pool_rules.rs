@@ -1,4 +1,4 @@
-//! The gradient rules of max and average pooling, written once for images and volumes.
+//! The gradient rules of max and average pooling, shared by images and volumes.
 
 use super::rules::{copied, shape_of};
 use graph::{Node, Output};

@@ -159,7 +159,7 @@ fn leaky_relu_grad_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
-/// A NaN is not below zero, and so stays: as TensorFlow has it.
+/// NaN is not below zero, so it is preserved, as in TensorFlow.
 #[inline(always)]
 fn relu_of<T: Ordered>(x: T) -> T {
     if x < T::ZERO { T::ZERO } else { x }

@@ -15,7 +15,7 @@ pub(crate) fn apply(op: &str, x: &Output) -> Output {
     x.scope().op(op).input(x).output()
 }
 
-/// The sum over the last axis, which stays with size 1.
+/// The sum over the last axis, which remains with size 1.
 pub(crate) fn sum_last(x: &Output) -> Output {
     let axis = constant(x.scope(), Tensor::vector(&[-1i32]));
     x.scope().op("Sum").input(x).input(&axis).attr("keep_dims", true).output()

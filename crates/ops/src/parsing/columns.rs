@@ -1,4 +1,4 @@
-//! The wanted features of examples, read message by message into a column each.
+//! Reads the requested features of examples, message by message, into a column each.
 
 use super::spec::{Dense, Spec};
 use super::values::Values;
@@ -12,7 +12,7 @@ use tensor::{Bytes, DType};
 /// The values of a feature in several examples.
 pub(super) struct Column {
     pub values: Values,
-    /// How many values there are up to the end of each example.
+    /// The number of values up to the end of each example.
     pub ends: Vec<usize>,
 }
 
@@ -34,7 +34,7 @@ impl Column {
     }
 }
 
-/// Where an example stands, as errors tell it.
+/// The position of an example as errors print it.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
     /// It is the only one.
@@ -43,7 +43,7 @@ pub(super) enum Place<'a> {
     Batch(usize, Option<&'a Bytes>),
 }
 
-/// Reads all examples of a batch; columns of dense features come first, then sparse ones, then ragged ones.
+/// Reads all examples of a batch into columns: dense features first, then sparse ones, then ragged ones.
 pub(super) fn read_batch(pool: &Pool, spec: &Spec, messages: &[Bytes], names: &[Bytes]) -> Result<Vec<Column>> {
     /// The number of bytes for which another thread pays off.
     const WORTHWHILE: usize = 16 << 10;
@@ -126,7 +126,7 @@ impl Spec {
         let found = entries(message)
             .ok_or_else(|| invalid!("Could not parse example input, value: '{}'", String::from_utf8_lossy(message)))?;
         let done = columns.first().map_or(0, |column| column.ends.len());
-        // As in any map of protocol buffers the last of several entries counts.
+        // As in any protobuf map, the last of several entries with one key counts.
         for (key, value) in found.into_iter().rev() {
             let Some(&column) = keys.get(key) else { continue };
             if columns[column].ends.len() > done {
@@ -147,7 +147,7 @@ impl Spec {
         self.fill(done, place, columns)
     }
 
-    /// What the example did not have.
+    /// Fills in a feature that the example does not have.
     fn fill(&self, done: usize, place: Place<'_>, columns: &mut [Column]) -> Result<()> {
         for (index, column) in columns.iter_mut().enumerate().filter(|(_, column)| column.ends.len() == done) {
             if let Some(dense) = self.dense.get(index).filter(|dense| !dense.form.is_variable) {

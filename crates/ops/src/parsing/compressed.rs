@@ -1,4 +1,4 @@
-//! Compressed strings as they were before.
+//! DecodeCompressed: decompresses strings.
 
 use super::zstd;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
@@ -24,8 +24,8 @@ pub fn decode_compressed(bytes: &Output, kind: &str) -> Output {
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let decode = match setup.string("compression_type")?.as_str() {
         "" => return Ok(unary(|_, strings| Ok(strings)).free()),
-        "ZLIB" => |string: &Bytes| whole(ZlibDecoder::new(&**string)),
-        "GZIP" => |string: &Bytes| whole(MultiGzDecoder::new(&**string)),
+        "ZLIB" => |string: &Bytes| decompress(ZlibDecoder::new(&**string)),
+        "GZIP" => |string: &Bytes| decompress(MultiGzDecoder::new(&**string)),
         "ZSTD" => |string: &Bytes| zstd::unpacked(string, MOST),
         _ => return Err(invalid!("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")),
     };
@@ -36,8 +36,8 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     .heavy())
 }
 
-/// All that a decoder gives. What ends too early gives what there is.
-fn whole(decoder: impl Read) -> Result<Bytes> {
+/// All output of a decoder. Truncated input yields what could be decoded.
+fn decompress(decoder: impl Read) -> Result<Bytes> {
     let mut bytes = Vec::new();
     match decoder.take(MOST).read_to_end(&mut bytes) {
         Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {

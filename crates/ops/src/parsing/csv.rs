@@ -1,4 +1,4 @@
-//! Records of fields between commas, a tensor for each column.
+//! DecodeCSV: records of comma-separated fields, with a tensor for each column.
 
 use crate::string::to_number::{real, trimmed, whole};
 use graph::Output;
@@ -19,7 +19,7 @@ pub fn decode_csv(records: &Output, defaults: &[Output]) -> Vec<Output> {
     (0..defaults.len()).map(|i| node.output(i)).collect()
 }
 
-/// How records are cut into fields.
+/// How records are split into fields.
 struct Format {
     types: Vec<DType>,
     delimiter: u8,
@@ -185,7 +185,7 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// What stands in each record, or the default; an error if there is none.
+    /// The field of each record, or the default; an error if there is none.
     fn cells<'a, T: Clone>(
         &'a self,
         default: Option<&'a T>,

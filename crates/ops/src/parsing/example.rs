@@ -1,4 +1,4 @@
-//! Examples of a batch, a tensor for each feature.
+//! Parses batches of examples, with a tensor for each feature.
 
 use super::columns::{Column, read_batch, read_single};
 use super::spec::{Dense, DenseForm, Ragged, Sparse, Spec, count, dense, same_length, shapes};
@@ -96,7 +96,7 @@ fn check_keys(name: &str, of: &str, keys: &Tensor, wanted: usize) -> Result<()> 
     }
 }
 
-/// Keys that come one to an input.
+/// Keys, one for each input.
 fn scalar_keys(inputs: &mut Inputs, first: usize, count: usize) -> Result<Vec<Bytes>> {
     inputs.tensors(first, count)?.iter().map(Tensor::to_string_scalar).collect()
 }

@@ -1,4 +1,4 @@
-//! Examples out of JSON.
+//! Converts examples from JSON.
 
 use graph::Output;
 use io::example::example_from_json;

@@ -1,4 +1,4 @@
-//! Messages of any definition: their fields as tensors, and tensors as their fields.
+//! DecodeProtoV2 and EncodeProto: the fields of messages of any type as tensors, and back.
 
 use super::spec::strings;
 use crate::checkpoint::systems;
@@ -60,7 +60,7 @@ fn fits(kind: Kind, dtype: DType) -> bool {
     }
 }
 
-/// What C++ makes of a kind, as errors name it.
+/// The C++ name of a kind, which errors use.
 fn native_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Double => "double",

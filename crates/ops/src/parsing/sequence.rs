@@ -1,4 +1,4 @@
-//! Sequence examples, a tensor for each feature of the context and each feature list.
+//! Parses sequence examples, with a tensor for each feature of the context and each feature list.
 
 use super::example::{raggeds, sparses};
 use super::sequence_features::{Batch, Context, Lists, keys};
@@ -54,7 +54,7 @@ pub(crate) const OPS: &[Op] = parsers! {
      feature_list_dense_shapes: list(shape) >= 0 = []", unknown, sequence_v2_kernel;
 };
 
-/// What attributes say of the features of contexts, or of feature lists.
+/// The attributes of the features of contexts, or of feature lists.
 struct Forms {
     dense: Vec<DenseForm>,
     sparse: Vec<DType>,
@@ -63,7 +63,7 @@ struct Forms {
 }
 
 impl Forms {
-    /// Those of attributes whose names begin with `part`; the types of dense features are in `types`.
+    /// Reads the attributes whose names begin with `part`; the types of dense features are in `types`.
     fn of(setup: &Setup<'_>, part: &str, types: &str) -> Result<Forms> {
         let (types, shapes) = (setup.types(types)?, shapes(setup, &format!("{part}_dense_shapes"))?);
         let sparse = setup.types(&format!("{part}_sparse_types"))?;
@@ -104,7 +104,7 @@ impl Forms {
     }
 }
 
-/// What is wanted of sequence examples.
+/// The requested features of sequence examples.
 struct Wanted {
     context: Spec,
     lists: Spec,

@@ -1,4 +1,4 @@
-//! The wanted features of sequence examples, read into columns, and columns as tensors.
+//! Reads the requested features of sequence examples into columns, and converts columns to tensors.
 
 use super::example::splits;
 use super::spec::{Dense, Ragged, Sparse};
@@ -11,13 +11,13 @@ use tensor::{Bytes, DType, PartialShape, Shape, Tensor};
 /// The examples that are read.
 pub(super) struct Batch<'a> {
     pub messages: &'a [Bytes],
-    /// Their names, or none at all.
+    /// The names of the examples; may be empty.
     pub names: &'a [Bytes],
     /// Outputs have an axis for examples.
     pub is_batch: bool,
 }
 
-/// What stands in each example for each of some keys.
+/// The values of some keys in each example.
 pub(super) type Found<'a> = Vec<Vec<Option<&'a [u8]>>>;
 
 impl<'a> Batch<'a> {
@@ -25,7 +25,7 @@ impl<'a> Batch<'a> {
         self.names.get(example).map_or("<unknown>".into(), |name| String::from_utf8_lossy(name).into_owned())
     }
 
-    /// Where the features of contexts and the feature lists with these keys stand.
+    /// The positions of the features of contexts and of the feature lists with these keys.
     pub fn find(&self, context: &[&Bytes], lists: &[&Bytes]) -> Result<(Found<'a>, Found<'a>)> {
         let places = |keys: &[&'_ Bytes]| -> FxHashMap<Vec<u8>, usize> {
             keys.iter().enumerate().map(|(index, key)| (key.to_vec(), index)).collect()
@@ -55,7 +55,7 @@ impl<'a> Batch<'a> {
         [if self.is_batch { &examples[..] } else { &[] }, dims].concat()
     }
 
-    /// Splits of examples; without an axis for them there are none, and zero stands for them.
+    /// The row splits of examples, or a zero if there is no axis for them.
     fn example_splits(&self, dtype: DType, ends: &[usize]) -> Result<Tensor> {
         if self.is_batch { splits(dtype, ends) } else { Tensor::zeros_of(dtype, Shape::scalar()) }
     }
@@ -140,7 +140,7 @@ impl Context {
         Ok([Tensor::from_slice([count, shape.len()], &indices)?, self.values.tensor([count])?, Tensor::vector(&shape)])
     }
 
-    /// Values and splits.
+    /// The values and row splits.
     pub fn ragged(self, batch: &Batch<'_>, ragged: &Ragged) -> Result<[Tensor; 2]> {
         let count = self.values.len();
         Ok([self.values.tensor([count])?, batch.example_splits(ragged.splits, &self.ends)?])
@@ -150,9 +150,9 @@ impl Context {
 /// The values of a feature list, row by row.
 pub(super) struct Lists {
     values: Values,
-    /// How many values there are up to the end of each row.
+    /// The number of values up to the end of each row.
     row_ends: Vec<usize>,
-    /// How many rows there are up to the end of each example.
+    /// The number of rows up to the end of each example.
     example_ends: Vec<usize>,
 }
 
@@ -183,7 +183,7 @@ impl Lists {
         Ok(lists)
     }
 
-    /// Of each example, the counts of values in its rows.
+    /// The numbers of values in the rows of each example.
     fn examples(&self) -> impl Iterator<Item = Vec<usize>> + '_ {
         let starts = std::iter::once(&0).chain(&self.example_ends);
         self.example_ends.iter().zip(starts).map(|(&end, &start)| {

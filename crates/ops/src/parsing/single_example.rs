@@ -1,4 +1,4 @@
-//! One example whose features the node's attributes name.
+//! Parses one example; the attributes of the node name its features.
 
 use super::columns::read_single;
 use super::example::{denses, single_outputs, sparses};

@@ -1,4 +1,4 @@
-//! One sequence example, in the form of the oldest op for it.
+//! Parses one sequence example, with the interface of the oldest op for it.
 
 use super::sequence_features::required;
 use super::spec::{DenseForm, shapes};
@@ -30,7 +30,7 @@ pub(crate) const OPS: &[Op] = parsers! {
      feature_list_dense_shapes: list(shape) >= 0 = []", unknown, kernel;
 };
 
-/// What attributes say.
+/// The attributes of a node.
 struct Forms {
     context_sparse: Vec<DType>,
     context_dense: Vec<DenseForm>,
@@ -38,7 +38,7 @@ struct Forms {
     list_dense: Vec<DenseForm>,
 }
 
-/// What inputs say.
+/// The inputs of a node.
 struct Request {
     message: Bytes,
     name: String,
@@ -129,7 +129,7 @@ impl Forms {
 }
 
 impl Request {
-    /// Adds the values of one feature, and says how many; an error at `place` if they have another type.
+    /// Adds the values of one feature, and returns their number; an error at `place` if they have another type.
     fn add(&self, value: &[u8], dtype: DType, values: &mut Values, place: &str) -> Result<usize> {
         let count = match feature(value) {
             Feature::List(found, list) if found == dtype => values.read(list, &self.message),

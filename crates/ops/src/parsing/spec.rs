@@ -1,4 +1,4 @@
-//! Which features are wanted, and in which form.
+//! The requested features, and their forms.
 
 use op::Setup;
 use status::{Result, invalid};
@@ -9,16 +9,16 @@ use tensor::{Bytes, DType, PartialShape, Shape, Tensor};
 pub(super) struct Dense {
     pub key: Bytes,
     pub form: DenseForm,
-    /// Stands for what is missing; empty if nothing may be.
+    /// The default value; empty if the feature is required.
     pub default: Tensor,
 }
 
-/// What attributes say of a dense feature.
+/// The attributes of a dense feature.
 #[derive(Clone)]
 pub(super) struct DenseForm {
     pub dtype: DType,
     pub shape: PartialShape,
-    /// How many values there are, or of how many there is a multiple.
+    /// The number of values, or a number of which it is a multiple.
     pub stride: usize,
     /// The first axis is as long as the example has values.
     pub is_variable: bool,
@@ -74,7 +74,7 @@ impl DenseForm {
     }
 }
 
-/// A feature in the form of attributes, with what inputs say of it. Feature `index` of all.
+/// Completes the attributes of a feature with the inputs of the op. `index` counts all features.
 pub(super) fn dense(index: usize, key: Bytes, form: &DenseForm, default: &Tensor) -> Result<Dense> {
     let shape = &form.shape;
     if form.is_variable {
@@ -116,7 +116,7 @@ pub(super) fn count(setup: &Setup<'_>, name: &str) -> Result<usize> {
     Ok(usize::try_from(setup.int(name)?).unwrap_or(0))
 }
 
-/// An error if two lengths differ; `complaint` says which.
+/// An error with this complaint if two lengths differ.
 pub(super) fn same_length(left: usize, right: usize, complaint: &str) -> Result<()> {
     if left == right { Ok(()) } else { Err(invalid!("{complaint}")) }
 }

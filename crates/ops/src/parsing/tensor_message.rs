@@ -1,4 +1,4 @@
-//! Tensors as the bytes of their message, and back.
+//! Serialized tensors: SerializeTensor, ParseTensor.
 
 use crate::string::base64::encoded;
 use graph::{Output, ShapeQuery};
@@ -51,7 +51,7 @@ fn parse_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-/// The error for bytes that are no tensor, which shows them in the usual letters of base64.
+/// The error for bytes that are not a serialized tensor; it shows them in base64.
 fn unreadable(bytes: &[u8]) -> status::Error {
     let letters = String::from_utf8_lossy(&encoded(bytes, true)).replace('-', "+").replace('_', "/");
     invalid!("Could not parse `serialized` as TensorProto, base64: {letters}")

@@ -1,4 +1,4 @@
-//! Values of a feature on their way from messages to a tensor.
+//! The values of a feature, collected from messages into a tensor.
 
 use io::example::{bytes, floats, integers};
 use status::{Result, internal, invalid};
@@ -33,12 +33,12 @@ impl Values {
         })
     }
 
-    /// How many.
+    /// The number of values.
     pub fn len(&self) -> usize {
         each!(self, values => values.len())
     }
 
-    /// Adds those of a list that stands in `message`, and says how many; none if it cannot be read.
+    /// Adds the values of a list in `message`, and returns their number; none if it cannot be read.
     pub fn read(&mut self, list: &[u8], message: &Bytes) -> Option<usize> {
         let before = self.len();
         match self {

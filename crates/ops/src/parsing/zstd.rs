@@ -1,4 +1,4 @@
-//! Strings that zstd packed, as TensorFlow unpacks them: whole, and only if they say how large they are.
+//! Strings compressed with zstd, decompressed as in TensorFlow: as a whole, and only if the frame states the size.
 
 use ruzstd::decoding::errors::{BlockHeaderReadError, BlockSizeError, FrameDecoderError};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
@@ -6,18 +6,18 @@ use status::{Result, invalid};
 use std::io::Read;
 use tensor::Bytes;
 
-/// What a frame begins with.
+/// The first bytes of a frame.
 const FRAME: u32 = 0xFD2F_B528;
-/// What a piece without contents begins with, but for its last four bits.
+/// The first bytes of a skippable frame, without the last four bits.
 const SKIPPED: u32 = 0x184D_2A50;
 
-/// What zstd says of what is wrong.
+/// The messages of zstd for invalid input.
 const SHORT: &str = "Src size is incorrect";
 const LONG: &str = "Destination buffer is too small";
 const CORRUPT: &str = "Data corruption detected";
 const CHECKSUM: &str = "Restored data doesn't match checksum";
 
-/// What the frames of a string hold, which is no more than the first one says and than `most`.
+/// The contents of the frames of a string; an error if they are longer than the first frame states, or than `most`.
 pub(super) fn unpacked(string: &Bytes, most: u64) -> Result<Bytes> {
     let size = content_size(string).ok_or_else(|| invalid!("Failed to determine decompressed size"))?;
     let (mut rest, mut bytes) = (&string[..], Vec::new());
@@ -28,7 +28,7 @@ pub(super) fn unpacked(string: &Bytes, most: u64) -> Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// How large the first frame says its contents are; none if it does not.
+/// The size of the contents that the first frame states, if it does.
 fn content_size(string: &[u8]) -> Option<u64> {
     let magic = u32::from_le_bytes(*string.first_chunk()?);
     if magic & !15 == SKIPPED {

@@ -52,8 +52,8 @@ fn stateless_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     for_types!(setup, setup.dtype("dtype")?, [f32, f64, tensor::f16, i32, i64], T => Ok(many(|ctx, mut inputs| {
         let (shape, seed) = (inputs.tensor(0)?, inputs.tensor(1)?);
         let stream = from_seed(&seed)?;
-        let ask = Ask::new(&shape, &inputs.tensor(2)?, &inputs.tensor(3)?)?;
-        Ok(outputs![ask.samples::<T>(ctx, &stream)?])
+        let request = Request::new(&shape, &inputs.tensor(2)?, &inputs.tensor(3)?)?;
+        Ok(outputs![request.samples::<T>(ctx, &stream)?])
     }).heavy()))
 }
 
@@ -65,23 +65,23 @@ fn stateful_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             return Err(invalid!("algorithm must be of shape [], not {}", algorithm.shape()));
         }
         check_algorithm(algorithm.to_scalar::<i64>()?)?;
-        let ask = Ask::new(&inputs.tensor(2)?, &inputs.tensor(3)?, &inputs.tensor(4)?)?;
+        let request = Request::new(&inputs.tensor(2)?, &inputs.tensor(3)?, &inputs.tensor(4)?)?;
         let variable = home.find::<Variable>(handle_of(&inputs.tensor(0)?)?)?;
-        let (batches, samples) = (ask.trials.len() as u64, ask.samples_per_batch() as u64);
+        let (batches, samples) = (request.trials.len() as u64, request.samples_per_batch() as u64);
         let outputs = batches.wrapping_mul(200).wrapping_mul(samples + 3) / 4;
         let stream = take_blocks(&variable, outputs.wrapping_mul(RESERVED_BLOCKS))?;
-        Ok(outputs![ask.samples::<T>(ctx, &stream)?])
+        Ok(outputs![request.samples::<T>(ctx, &stream)?])
     }).heavy()))
 }
 
-/// What is to be drawn: a shape that ends with that of the trials.
-struct Ask {
+/// The shape of the samples, which ends with that of the trials.
+struct Request {
     shape: Shape,
     trials: Vec<Trials>,
 }
 
-impl Ask {
-    fn new(shape: &Tensor, counts: &Tensor, probs: &Tensor) -> Result<Ask> {
+impl Request {
+    fn new(shape: &Tensor, counts: &Tensor, probs: &Tensor) -> Result<Request> {
         let broadcast = Broadcast::new(counts.shape(), probs.shape()).ok_or_else(|| {
             invalid!("counts and probs must have compatible batch dimensions: {} vs. {}", counts.shape(), probs.shape())
         })?;
@@ -95,7 +95,7 @@ impl Ask {
         let (counts_at, probs_at) = (places(counts.shape(), &whole), places(probs.shape(), &whole));
         let (counts, probs) = (doubles(counts)?, doubles(probs)?);
         let trials = counts_at.zip(probs_at).map(|(c, p)| Trials::new(counts[c], probs[p])).collect();
-        Ok(Ask { shape, trials })
+        Ok(Request { shape, trials })
     }
 
     fn samples_per_batch(&self) -> usize {
@@ -217,7 +217,7 @@ fn by_rejection(count: f64, prob: f64, source: &mut Source) -> f64 {
     f64::NAN
 }
 
-/// What Stirling's formula for `ln k!` leaves out; tabulated where the series is not good enough.
+/// The error of Stirling's formula for `ln k!`; tabulated where the series is not accurate enough.
 fn stirling_tail(k: f64) -> f64 {
     const TAIL: [f64; 10] = [
         0.0810614667953272,

@@ -1,4 +1,4 @@
-//! Samples of normal distributions cut off at bounds.
+//! Samples of truncated normal distributions.
 
 use super::binomial::places;
 use super::sampler::{Sampled, doubles, ending_with};
@@ -33,7 +33,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// A sample stays where it is in its distribution F: by a parameter, dx = -(dF by it) / (dF by x).
+/// The quantile of a sample in its distribution F is constant: by a parameter, dx = -(dF by it) / (dF by x).
 fn stateless_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [_, _, mean, deviation, low, high] = op.inputs()?;
     let sample = op.output(0);
@@ -42,7 +42,7 @@ fn stateless_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let twice_below = |x: &Output| nodes::one("Erfc", &(x * x.like(-FRAC_1_SQRT_2)));
     let (below, least) = (twice_below(&at), twice_below(&at_low));
     let part = (below - &least) / (twice_below(&at_high) - &least);
-    // Kept off zero and one, of which there is no logarithm.
+    // Clipped to exclude zero and one, whose logarithms are infinite.
     let (tiny, nearly) = edges(mean.dtype());
     let part = nodes::pair("Minimum", &nodes::pair("Maximum", &part, &part.like(tiny)), &part.like(nearly));
     let falls = |bound: &Output, log: Output| {
@@ -72,9 +72,9 @@ fn edges(dtype: DType) -> (f64, f64) {
     (2.0_f64.powi(smallest), 1.0 - 2.0_f64.powi(-digits))
 }
 
-/// Tries after which a sampler gives up.
+/// The number of tries after which a sampler stops.
 const TRIES: usize = 1000;
-/// From so many deviations between mean and bound on, normal numbers are drawn and those outside rejected.
+/// If mean and bound are at least this many deviations apart, normal numbers are drawn and rejected if out of range.
 const FAR: f64 = 1.3;
 
 /// A float that this family draws.

@@ -114,11 +114,11 @@ fn hits_shapes(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 enum Sampler {
     Uniform,
     LogUniform,
-    /// By how often each class was true so far.
+    /// By how often each class was true before.
     Learned(Mutex<Learned>),
-    /// By weights given.
+    /// By fixed weights.
     Fixed(Fixed),
-    /// Every class once.
+    /// All classes, each once.
     All,
 }
 
@@ -167,8 +167,8 @@ impl Sampler {
     }
 }
 
-/// What is asked for at every run.
-struct Ask {
+/// The inputs of each run.
+struct Request {
     num_true: usize,
     num_sampled: usize,
     unique: bool,
@@ -179,16 +179,16 @@ fn kernel(setup: &Setup<'_>, make: fn(&Setup<'_>, u64) -> Result<Sampler>) -> Re
     let count = |name: &str| setup.int(name).map(|value| usize::try_from(value).unwrap_or(0));
     let (num_true, num_sampled) = (count("num_true")?, count("num_sampled")?);
     let range = if setup.find("range_max").is_some() { count("range_max")? } else { num_sampled } as u64;
-    let ask = Ask { num_true, num_sampled, unique: setup.bool("unique")?, range };
+    let request = Request { num_true, num_sampled, unique: setup.bool("unique")?, range };
     let (sampler, stream) = (make(setup, range)?, Stream::of(setup)?);
     Ok(many(move |_, mut inputs| {
         let classes = inputs.tensor(0)?;
-        let trues = ask.check(&classes)?;
-        let part = stream.take_blocks((ask.num_sampled as u64).wrapping_mul(2048).div_ceil(4));
-        let (sampled, tries) = ask.sample(&sampler, &mut Words::new(part.words(0)))?;
+        let trues = request.check(&classes)?;
+        let part = stream.take_blocks((request.num_sampled as u64).wrapping_mul(2048).div_ceil(4));
+        let (sampled, tries) = request.sample(&sampler, &mut Words::new(part.words(0)))?;
         let expected = |class: u64| match sampler {
             Sampler::All => 1.0,
-            _ => expected_count(sampler.probability(ask.range, class), ask.num_sampled, tries),
+            _ => expected_count(sampler.probability(request.range, class), request.num_sampled, tries),
         };
         let of_sampled: Vec<f32> = sampled.iter().map(|&class| expected(class as u64)).collect();
         let of_true: Vec<f32> = trues.iter().map(|&class| expected(class as u64)).collect();
@@ -201,7 +201,7 @@ fn kernel(setup: &Setup<'_>, make: fn(&Setup<'_>, u64) -> Result<Sampler>) -> Re
     .heavy())
 }
 
-impl Ask {
+impl Request {
     fn check<'a>(&self, classes: &'a Tensor) -> Result<&'a [i64]> {
         let &[_, columns] = classes.shape().dims() else { return Err(invalid!("true_classes must be a matrix")) };
         if columns != self.num_true {

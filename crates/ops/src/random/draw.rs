@@ -1,4 +1,4 @@
-//! Random numbers of kernels that remember where they are in their stream.
+//! Random ops whose kernels keep their position in a stream.
 
 use super::stream::{Stream, shape_of};
 use graph::{Output, Scope, ShapeQuery};
@@ -86,7 +86,7 @@ pub(crate) fn from_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 pub(crate) enum Law {
     /// Evenly from zero to below one.
     Uniform,
-    /// Normally.
+    /// The standard normal distribution.
     Normal,
     /// Normally, within two standard deviations.
     Truncated,

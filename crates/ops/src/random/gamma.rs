@@ -96,7 +96,7 @@ impl Gamma {
         if self.alpha == 1.0 {
             return -(-source.uniform()).ln_1p();
         }
-        // An alpha that is no number accepts nothing; the bound keeps such a kernel from running forever.
+        // With alpha = NaN nothing is accepted; the bound keeps such a kernel from running forever.
         for _ in 0..1_000_000 {
             let x = source.normal();
             let root = 1.0 + self.c * x;

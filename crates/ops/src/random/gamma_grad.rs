@@ -1,4 +1,4 @@
-//! How samples of a gamma distribution move with its parameter.
+//! The derivatives of samples of a gamma distribution by its parameter.
 
 use super::binomial::{broadcast_shape, places};
 use super::sampler::{Sampled, doubles};
@@ -19,7 +19,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: PLAIN,
 }];
 
-/// The derivative of samples by the parameter they were drawn with: the sample stays where it is in the distribution.
+/// The derivative of samples by the parameter they were drawn with, at a constant quantile.
 pub fn random_gamma_grad(alpha: &Output, sample: &Output) -> Output {
     alpha.scope().op("RandomGammaGrad").input(alpha).input(sample).output()
 }
@@ -36,7 +36,7 @@ fn gradient(op: &Node, alpha: usize, dy: &Output) -> Output {
     scope.op("Sum").input(&(dy * random_gamma_grad(&alpha, &sample))).input(&axes).output()
 }
 
-/// For ops whose second input is the parameter.
+/// The rule of ops whose second input is the parameter.
 pub(crate) fn rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![NoGradient, gradient(op, 1, dy)])
 }
@@ -74,7 +74,7 @@ fn slopes<T: Sampled>(ctx: &Ctx<'_>, alpha: &Tensor, sample: &Tensor) -> Result<
     Ok(out)
 }
 
-/// With P the distribution function, P(alpha, x) stays the same: dx/dalpha = -(dP/dalpha) / (dP/dx).
+/// With P the distribution function, P(alpha, x) is constant: dx/dalpha = -(dP/dalpha) / (dP/dx).
 fn slope(alpha: f64, x: f64) -> f64 {
     let density = ((alpha - 1.0) * x.ln() - x - Real::lgamma(alpha)).exp();
     -Real::igamma_grad_a(alpha, x) / density

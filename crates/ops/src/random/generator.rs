@@ -1,4 +1,4 @@
-//! Random numbers whose state is a variable: counter and key, as `tf.random.Generator` keeps them.
+//! Random numbers whose state is a variable with a counter and a key, as in `tf.random.Generator`.
 
 use super::draw::{Fill, Law, bounds, fill_of, integers_within};
 use super::stateless::whole_of;
@@ -84,7 +84,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// The state of the generator behind a handle before it goes `delta` results ahead.
+/// Advances the generator behind a handle by `delta` results, and returns its state before that.
 pub fn rng_read_and_skip(handle: &Output, algorithm: &Output, delta: &Output) -> Output {
     handle.scope().op("RngReadAndSkip").input(handle).input(algorithm).input(delta).output()
 }
@@ -127,7 +127,7 @@ pub(crate) fn check_algorithm(algorithm: i64) -> Result<()> {
     }
 }
 
-/// The state of a generator as it stands in its variable, after `tag` leading elements.
+/// The state of a generator in its variable, after `tag` leading elements.
 fn state(value: &mut Tensor, tag: usize) -> Result<&mut [i64]> {
     if value.dtype() != DType::I64 {
         return Err(invalid!("dtype of RNG state variable must be int64, not {}", value.dtype()));
@@ -175,7 +175,7 @@ pub(crate) fn take_blocks(variable: &Variable, blocks: u64) -> Result<Philox> {
 }
 
 /// The generator and the shape asked for: the first three inputs.
-fn ask(home: &Home, inputs: &mut Inputs) -> Result<(Arc<Variable>, tensor::Shape)> {
+fn read_inputs(home: &Home, inputs: &mut Inputs) -> Result<(Arc<Variable>, tensor::Shape)> {
     check_algorithm(number::<i64>(&inputs.tensor(1)?, 1)?)?;
     let shape = shape_of(&inputs.tensor(2)?)?;
     Ok((home.find(handle_of(&inputs.tensor(0)?)?)?, shape))
@@ -192,7 +192,7 @@ fn whole_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 fn filling(setup: &Setup<'_>, fill: Fill) -> Result<Kernel> {
     let home = Home::of(setup);
     Ok(many(move |ctx: &Ctx<'_>, mut inputs| {
-        let (variable, shape) = ask(&home, &mut inputs)?;
+        let (variable, shape) = read_inputs(&home, &mut inputs)?;
         Ok(outputs![fill(ctx, &take(&variable, shape.elements())?, shape)?])
     })
     .heavy())
@@ -205,13 +205,13 @@ fn integer_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         if low >= high {
             return Err(invalid!("Need minval < maxval, got {low} >= {high}"));
         }
-        let (variable, shape) = ask(&home, &mut inputs)?;
+        let (variable, shape) = read_inputs(&home, &mut inputs)?;
         let stream = take(&variable, shape.elements())?;
         Ok(outputs![integers_within::<T>(ctx, &stream, shape, (low, high))?])
     }).heavy()))
 }
 
-/// The deprecated form, whose state begins with the number of the algorithm.
+/// The deprecated form, whose state begins with the code of the algorithm.
 fn tagged_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let fill = fill_of(setup, setup.dtype("dtype")?, Law::Normal)?;
     let home = Home::of(setup);

@@ -1,4 +1,4 @@
-//! Random numbers that depend on a key and a counter alone, and where those come from.
+//! Random numbers that depend only on a key and a counter, and the sources of these.
 
 use super::draw::{Law, bounds, fill_of, from_shape, integers_within};
 use super::stateless::whole_of;
@@ -95,7 +95,7 @@ fn key_shapes(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 }
 
 /// The shape asked for and the stream to draw from: the first four inputs.
-fn ask(inputs: &mut Inputs) -> Result<(Shape, Philox)> {
+fn read_inputs(inputs: &mut Inputs) -> Result<(Shape, Philox)> {
     let stream = from_key(&inputs.tensor(1)?, &inputs.tensor(2)?, &inputs.tensor(3)?, 3)?;
     Ok((shape_of(&inputs.tensor(0)?)?, stream))
 }
@@ -103,7 +103,7 @@ fn ask(inputs: &mut Inputs) -> Result<(Shape, Philox)> {
 fn float_kernel(setup: &Setup<'_>, law: Law) -> Result<Kernel> {
     let fill = fill_of(setup, setup.dtype("dtype")?, law)?;
     Ok(many(move |ctx, mut inputs| {
-        let (shape, stream) = ask(&mut inputs)?;
+        let (shape, stream) = read_inputs(&mut inputs)?;
         Ok(outputs![fill(ctx, &stream, shape)?])
     })
     .heavy())
@@ -111,7 +111,7 @@ fn float_kernel(setup: &Setup<'_>, law: Law) -> Result<Kernel> {
 
 fn integer_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     for_types!(setup, setup.dtype("dtype")?, [i32, i64, u32, u64], T => Ok(many(|ctx, mut inputs| {
-        let (shape, stream) = ask(&mut inputs)?;
+        let (shape, stream) = read_inputs(&mut inputs)?;
         let bounds = bounds::<T>(&inputs.tensor(4)?, &inputs.tensor(5)?)?;
         Ok(outputs![integers_within::<T>(ctx, &stream, shape, bounds)?])
     }).heavy()))
@@ -120,7 +120,7 @@ fn integer_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 fn whole_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let whole = whole_of(setup, setup.dtype("dtype")?)?;
     Ok(many(move |ctx, mut inputs| {
-        let (shape, stream) = ask(&mut inputs)?;
+        let (shape, stream) = read_inputs(&mut inputs)?;
         Ok(outputs![whole(ctx, &stream, shape)?])
     })
     .heavy())

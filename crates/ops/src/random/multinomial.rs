@@ -45,10 +45,10 @@ fn multinomial_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let stream = Stream::of(setup)?;
     let check = logits_types(setup)?;
     for_types!(setup, setup.dtype("output_dtype")?, [i32, i64], T => Ok(binary(move |ctx, logits, count| {
-        let ask = Ask::new(logits, &count, check)?;
-        let reserved = ask.rows.saturating_mul(ask.count.div_ceil(4) * 4 * 2);
-        let stream = if ask.rows * ask.count > 0 { stream.take(reserved) } else { stream.take(0) };
-        ask.samples::<T>(ctx, &stream)
+        let request = Request::new(logits, &count, check)?;
+        let reserved = request.rows.saturating_mul(request.count.div_ceil(4) * 4 * 2);
+        let stream = if request.rows * request.count > 0 { stream.take(reserved) } else { stream.take(0) };
+        request.samples::<T>(ctx, &stream)
     }).heavy()))
 }
 
@@ -56,8 +56,8 @@ fn stateless_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let check = logits_types(setup)?;
     for_types!(setup, setup.dtype("output_dtype")?, [i32, i64], T => Ok(many(move |ctx, mut inputs| {
         let stream = from_seed(&inputs.tensor(2)?)?;
-        let ask = Ask::new(inputs.tensor(0)?, &inputs.tensor(1)?, check)?;
-        Ok(outputs![ask.samples::<T>(ctx, &stream)?])
+        let request = Request::new(inputs.tensor(0)?, &inputs.tensor(1)?, check)?;
+        Ok(outputs![request.samples::<T>(ctx, &stream)?])
     }).heavy()))
 }
 
@@ -66,16 +66,16 @@ fn logits_types(setup: &Setup<'_>) -> Result<DType> {
     for_floats!(setup, setup.dtype("T")?, T => Ok(T::DTYPE))
 }
 
-/// What is to be drawn.
-struct Ask {
+/// The inputs of the op.
+struct Request {
     logits: Vec<f64>,
     rows: usize,
     classes: usize,
     count: usize,
 }
 
-impl Ask {
-    fn new(logits: Tensor, count: &Tensor, dtype: DType) -> Result<Ask> {
+impl Request {
+    fn new(logits: Tensor, count: &Tensor, dtype: DType) -> Result<Request> {
         let &[rows, classes] = logits.shape().dims() else {
             return Err(invalid!("logits should be a matrix, got shape {}", logits.shape()));
         };
@@ -90,10 +90,10 @@ impl Ask {
         if classes == 0 {
             return Err(invalid!("num_classes should be positive, got 0"));
         }
-        Ok(Ask { logits: doubles(&logits)?, rows, classes, count })
+        Ok(Request { logits: doubles(&logits)?, rows, classes, count })
     }
 
-    /// Samples by inversion: the first class whose cumulated probability exceeds a uniform number.
+    /// Samples by inversion: the first class whose cumulative probability exceeds a uniform number.
     fn samples<T: Element + TryFrom<usize>>(&self, ctx: &Ctx<'_>, stream: &Philox) -> Result<Tensor> {
         tensor::Shape::new(&[self.rows, self.count]).checked_elements()?;
         let mut out = Tensor::zeros::<T>([self.rows, self.count])?;

@@ -69,7 +69,7 @@ fn samples<T: Sampled>(ctx: &Ctx<'_>, stream: &Philox, shape: Shape, rate: &Tens
     draw::<T>(ctx, stream, shape, rates.len(), |i, source| rates[i].sample(source, T::HIGHEST))
 }
 
-/// A Poisson distribution, with what its samplers need.
+/// A Poisson distribution, with the constants of its samplers.
 struct Poisson {
     rate: f64,
     exp_neg_rate: f64,

@@ -1,4 +1,4 @@
-//! Samples of distributions with parameters: a sample depends on the stream and its number alone.
+//! Samples of parameterised distributions. Each sample depends only on the stream and its own number.
 
 use super::stream::{Source, shape_of};
 use graph::ShapeQuery;
@@ -42,7 +42,7 @@ sampled! {
 const COST: f32 = 60.0;
 
 /// Draws `samples` for each of `parameters`: in the result samples are outermost, in the stream parameters are.
-/// `sample` gets the number of the parameter and a source of doubles of its own.
+/// `sample` gets the index of the parameter and a source of doubles of its own.
 pub(crate) fn draw<T: Sampled>(
     ctx: &Ctx<'_>,
     stream: &Philox,
@@ -92,7 +92,7 @@ pub(crate) fn appended(shape: &Tensor, parameters: &Shape) -> Result<Shape> {
     Shape::checked(&whole.to_i64())
 }
 
-/// A shape tensor whose shape must end with that of the parameters.
+/// The shape in a shape tensor, which must end with the shape of the parameters.
 pub(crate) fn ending_with(shape: &Tensor, parameters: &Shape) -> Result<Shape> {
     let shape = shape_of(shape)?;
     match shape.ends_with(parameters) {

@@ -1,4 +1,4 @@
-//! Rows in random order.
+//! RandomShuffle: the rows in random order.
 
 use super::draw::seeds;
 use super::stream::{Stream, from_key};

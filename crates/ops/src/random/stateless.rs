@@ -1,4 +1,4 @@
-//! Random numbers that depend on their seeds alone.
+//! Random numbers that depend only on their seeds.
 
 use super::draw::{Law, bounds, fill_of, from_shape, integers_within};
 use super::stream::{from_seed, shape_of};

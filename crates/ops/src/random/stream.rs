@@ -1,4 +1,4 @@
-//! Where random kernels get their streams from, and how they read shapes.
+//! The random streams of kernels, and the shapes they read.
 
 use math::philox::{Draw, Philox, RESERVED_BLOCKS};
 use op::Setup;
@@ -77,7 +77,7 @@ pub(crate) fn from_key(key: &Tensor, counter: &Tensor, algorithm: &Tensor, first
     Ok(Philox::new(key.values::<u64>()?[0], u128::from(counter[0]) | u128::from(counter[1]) << 64))
 }
 
-/// The number that stands for Philox where an algorithm is asked for.
+/// The code of Philox, where an op has an algorithm as an input.
 pub(crate) const PHILOX: i64 = 1;
 /// The number that leaves the choice of algorithm to the device.
 pub(crate) const AUTO: i64 = 3;
@@ -101,7 +101,7 @@ pub(crate) fn shape_of(tensor: &Tensor) -> Result<Shape> {
     }
 }
 
-/// Doubles one by one, for samplers that reject some; each kind has a buffer of its own over one stream.
+/// Doubles one by one, for samplers with rejection; each kind has a buffer of its own over one stream.
 pub(crate) struct Source {
     stream: Philox,
     next: u64,

@@ -1,4 +1,4 @@
-//! Classes drawn by weights: learned from what is true, or given.
+//! Draws classes by weights, which are fixed or learned from the true classes.
 
 use super::words::Words;
 use crate::checkpoint::systems;
@@ -80,7 +80,7 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// The weights that a node's attributes or the file they name give.
+    /// The weights from a node's attributes, or from the file named there.
     pub fn new(setup: &Setup<'_>, range: u64) -> Result<Fixed> {
         let (file, unigrams) = (setup.string("vocab_file")?, &setup.list("unigrams")?.floats);
         if file.is_empty() && unigrams.is_empty() {
@@ -104,7 +104,7 @@ impl Fixed {
         Ok(Fixed { columns: columns(&weights), weights, total })
     }
 
-    /// A class, as likely as its weight says.
+    /// A class, with a probability proportional to its weight.
     pub fn sample(&self, words: &mut Words<impl Iterator<Item = u32>>) -> u64 {
         let height = words.float();
         let column = words.below(self.columns.len() as u32);

@@ -1,10 +1,10 @@
-//! Numbers drawn one by one from the words of a stream.
+//! Draws numbers one by one from the words of a stream.
 
 /// The words of a stream, as samplers of discrete things use them.
 pub(crate) struct Words<I>(I);
 
 impl<I: Iterator<Item = u32>> Words<I> {
-    /// These words.
+    /// A source of numbers over these words.
     pub fn new(words: I) -> Words<I> {
         Words(words)
     }

@@ -1,4 +1,4 @@
-//! SparseAdd: the sum of two sparse tensors; and its gradient.
+//! SparseAdd: the sum of two sparse tensors, and its gradient.
 
 use super::coo::Coo;
 use super::union::{check_same_shape, indices_of, union};

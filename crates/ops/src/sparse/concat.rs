@@ -1,4 +1,4 @@
-//! SparseConcat: sparse tensors one behind the other along an axis.
+//! SparseConcat: concatenates sparse tensors along an axis.
 
 use super::coo::{index_tensor, sorted_order};
 use crate::array::units::Unit;
@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: PLAIN,
 }];
 
-/// Sparse tensors one behind the other along `axis`: indices, values, shape.
+/// Concatenates sparse tensors along `axis`: indices, values, shape.
 pub fn sparse_concat(indices: &[Output], values: &[Output], shapes: &[Output], axis: i64) -> (Output, Output, Output) {
     let builder = values[0].scope().op("SparseConcat").inputs(indices).inputs(values).inputs(shapes);
     let node = builder.attr("concat_dim", axis).node();

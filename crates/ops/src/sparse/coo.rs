@@ -5,7 +5,7 @@ use status::{Result, invalid};
 use std::cmp::Ordering;
 use tensor::{Shape, Tensor};
 
-/// A sparse tensor whose parts fit each other; its indices are checked only when asked for.
+/// A sparse tensor whose parts are consistent; its indices are checked only on request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coo<'a> {
     /// Coordinates, `rank` for each value.
@@ -40,12 +40,12 @@ impl<'a> Coo<'a> {
         Ok(Coo { indices: indices.values::<i64>()?, values, dims: shape.values::<i64>()? })
     }
 
-    /// How many dimensions.
+    /// The number of dimensions.
     pub(crate) fn rank(&self) -> usize {
         self.dims.len()
     }
 
-    /// How many values.
+    /// The number of values.
     pub(crate) fn count(&self) -> usize {
         self.values.elements()
     }
@@ -118,7 +118,7 @@ pub(crate) fn index_tensor(indices: &[i64], count: usize, rank: usize) -> Result
     Tensor::from_slice([count, rank], indices)
 }
 
-/// The order in which rows of coordinates rise; equal rows stay in order.
+/// The order that sorts rows of coordinates; it is stable.
 pub(crate) fn sorted_order<'a>(count: usize, index: impl Fn(usize) -> &'a [i64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|&a, &b| index(a).cmp(index(b)));

@@ -1,4 +1,4 @@
-//! SparseCross and its kin: all combinations of the features that columns have in a row.
+//! SparseCross and related ops: all combinations of the features in the columns of a row.
 
 use super::coo::index_tensor;
 use crate::hashing::{fingerprint_cat64, fingerprint64, sip_hash};
@@ -88,7 +88,7 @@ impl Column {
         }
     }
 
-    /// An integer stands for itself, a string for its fingerprint.
+    /// The fingerprint of a string; an integer is its own fingerprint.
     fn number(&self, place: usize) -> Result<u64> {
         match self.values.dtype() {
             DType::STRING => Ok(fingerprint64(&self.values.strings()?[place])),
@@ -224,7 +224,7 @@ fn advance(places: &mut [usize], ranges: &[Range<usize>]) -> bool {
     false
 }
 
-/// The values of each row, which stand side by side.
+/// The values of each row, which are adjacent.
 fn row_ranges(indices: &[i64]) -> FxHashMap<i64, Range<usize>> {
     let mut rows: FxHashMap<i64, Range<usize>> = FxHashMap::default();
     for (place, index) in indices.chunks_exact(2).enumerate() {

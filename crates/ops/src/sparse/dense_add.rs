@@ -72,7 +72,7 @@ fn check(indices: &Tensor, values: &Tensor, shape: &Tensor, b: &Tensor) -> Resul
     Ok(rank)
 }
 
-/// Where each value goes in the dense tensor.
+/// The position of each value in the dense tensor.
 fn flat_places(all: &[i64], dims: &[i64], rank: usize, count: usize) -> Result<Vec<usize>> {
     let place = |number: usize| {
         let mut flat = 0;

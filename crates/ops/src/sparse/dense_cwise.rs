@@ -1,4 +1,5 @@
-//! SparseDenseCwiseMul, Div and Add: values of a sparse tensor meet those of a dense one at their places.
+//! SparseDenseCwiseMul, Div and Add: combines the values of a sparse tensor with the dense values at their
+//! coordinates.
 
 use super::dense_add::sparse_dense_add;
 use crate::array::index::joined;

@@ -1,4 +1,4 @@
-//! SparseSparseMaximum and SparseSparseMinimum: the larger or smaller of two sparse tensors, place by place.
+//! SparseSparseMaximum and SparseSparseMinimum: the elementwise maximum and minimum of two sparse tensors.
 
 use super::coo::Coo;
 use super::union::{check_same_shape, indices_of, union};

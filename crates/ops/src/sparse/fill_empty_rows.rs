@@ -1,4 +1,4 @@
-//! SparseFillEmptyRows and RaggedFillEmptyRows: a default value in rows that have none; and the gradient.
+//! SparseFillEmptyRows and RaggedFillEmptyRows, which insert a default value into empty rows, and their gradients.
 
 use crate::array::index::integer;
 use crate::array::units::Unit;
@@ -40,7 +40,7 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 /// A sparse tensor, given as indices, values and shape, with `default` in its rows without values: indices, values,
-/// which rows were empty, and where each value went.
+/// which rows were empty, and the new position of each value.
 pub fn sparse_fill_empty_rows(a: [&Output; 3], default: &Output) -> [Output; 4] {
     let builder = a[1].scope().op("SparseFillEmptyRows").input(a[0]).input(a[1]).input(a[2]);
     let node = builder.input(default).node();
@@ -179,7 +179,7 @@ fn spread<E: Unit>(values: &[E], places: &[usize], default: &[E], output: &mut [
     places.iter().zip(values).for_each(|(&place, value)| output[place] = value.clone());
 }
 
-/// Values get the gradient of where they went, the default value gets the rest.
+/// Each value gets the gradient of its new position; the default value gets the sum of the others.
 fn run_grad<T: Element + Number>(mut inputs: Inputs) -> Result<Outputs> {
     let (reverse, grad) = (inputs.tensor(0)?, inputs.tensor(1)?);
     if reverse.shape().rank() != 1 {

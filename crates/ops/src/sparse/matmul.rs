@@ -1,4 +1,5 @@
-//! SparseMatMul: a matrix product that was told which factor has many zeros; the dense product is faster all the same.
+//! SparseMatMul: a matrix product with hints about which factor is sparse. It ignores the hints, because the dense
+//! product is faster.
 
 use crate::array::nodes;
 use graph::{Node, Output};

@@ -1,4 +1,4 @@
-//! Sparse and ragged tensors, sets, and what moves between them and dense tensors.
+//! Sparse and ragged tensors, sets, and conversions to and from dense tensors.
 
 pub(crate) mod coo;
 mod stack;

@@ -32,7 +32,7 @@ fn gather_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(shapes)
 }
 
-/// The values of picked rows are ranges of values, which tell where their gradients go.
+/// The values of picked rows are ranges of values, which determine where their gradients are added.
 fn rule(op: &Node, dys: &[Option<Output>]) -> Result<Grads> {
     let inputs = op.all_inputs();
     let mut grads: Grads = inputs.iter().map(|_| None).collect();

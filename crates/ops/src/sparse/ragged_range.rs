@@ -34,7 +34,7 @@ fn range_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 
 /// A number of which ranges can be made.
 trait Stepped: Element + PartialOrd {
-    /// How many steps lead from `start` to `limit`; `delta` is not zero and goes that way.
+    /// The number of steps from `start` to `limit`; `delta` is not zero and points towards `limit`.
     fn steps(start: Self, limit: Self, delta: Self) -> f64;
     fn step(self, delta: Self) -> Self;
 }

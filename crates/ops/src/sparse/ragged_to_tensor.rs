@@ -1,4 +1,4 @@
-//! RaggedTensorToTensor: a ragged tensor filled up with a default value.
+//! RaggedTensorToTensor: pads a ragged tensor with a default value.
 
 use crate::array::gather_nd::gather_nd;
 use crate::array::index::{joined, product};
@@ -21,12 +21,13 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: PLAIN,
 }];
 
-/// Row numbers take the same way: they tell which elements of the result are values, and which.
+/// The rule transforms value numbers in the same way: they show which elements of the result are values, and which
+/// values.
 fn rule(op: &Node, dy: &Output) -> Result<Grads> {
     let inputs = op.all_inputs();
     let (values, default, partitions) = (&inputs[1], &inputs[2], &inputs[3..]);
     let types = op.attr("row_partition_types")?;
-    let AttrValue::List(list) = &types else { return Err(invalid!("row_partition_types is no list")) };
+    let AttrValue::List(list) = &types else { return Err(invalid!("attr 'row_partition_types' must be a list")) };
     let depth = list.strings.iter().filter(|kind| &kind[..] != b"FIRST_DIM_SIZE").count() as i32;
     let scope = dy.scope();
     let dims = nodes::shape(values, DType::I32);
@@ -196,7 +197,7 @@ fn result_dims(shape: &Tensor, values: &Tensor, levels: &Levels) -> Result<Vec<i
     Ok(dims)
 }
 
-/// Where each value goes, counted in elements of the values; those beyond the result go nowhere.
+/// The position of each value in the result, counted in values; none for values beyond the result.
 fn places(levels: &Levels, dims: &[i64]) -> Result<Vec<Option<usize>>> {
     let size = |axis: usize| dims[axis] as usize;
     let depth = levels.levels.len();

@@ -1,5 +1,5 @@
-//! RaggedTensorToVariant and back: a ragged tensor as one variant, or one for each row, so that loops can take and give
-//! rows of any length.
+//! RaggedTensorToVariant and back: a ragged tensor as one variant, or one for each row, so that loops can pass rows of
+//! any length.
 
 use super::ragged_variant::{Ragged, check_splits, split_tensor};
 use crate::array::args::to_shape;
@@ -67,7 +67,7 @@ fn encoded_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 fn decoded_shapes(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let int = |name| match query.attr(name)? {
         AttrValue::Int(value) => Ok(*value),
-        other => Err(invalid!("Attr {name} is no int but {other:?}")),
+        other => Err(invalid!("attr '{name}' must be an int, got {other:?}")),
     };
     let (inner, depth) = (int("input_ragged_rank")?, int("output_ragged_rank")?);
     if let (Some(found), true) = (query.inputs[0].rank(), inner >= 0)
@@ -136,7 +136,8 @@ fn from_variant_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-/// How ragged the elements are: what is said, or what is missing to the rank of the whole.
+/// The number of ragged levels of the elements: the attribute, or the levels that are missing to the rank of the
+/// whole.
 fn inner_rank(said: i64, depth: i64, outer: i64) -> Result<usize> {
     let inner = match said {
         -1 if depth == 0 => (depth - outer).max(0),
@@ -187,7 +188,8 @@ fn stacked_dense(parts: &[Ragged], dtype: DType) -> Result<Ragged> {
     Ok(Ragged { splits: Vec::new(), values: joined(dtype, Shape::from(dims), &values)? })
 }
 
-/// Elements under outer dimensions of these sizes: even rows, then a row for each element, then what the elements are.
+/// Elements under outer dimensions of these sizes: uniform rows, then a row for each element, then the elements' own
+/// rows.
 fn stacked(parts: &[Ragged], sizes: &[usize], inner: usize, (dtype, splits): (DType, DType)) -> Result<Ragged> {
     let mut nested = sizes.windows(2).map(|pair| even(pair[0], pair[1], splits)).collect::<Result<Vec<_>>>()?;
     nested.push(split_tensor(&running(parts.iter().map(Ragged::len)), splits));

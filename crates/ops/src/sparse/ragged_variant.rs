@@ -8,15 +8,15 @@ use std::fmt;
 use std::sync::Arc;
 use tensor::{AddTensors, DType, Shape, Tensor, Variant, VariantData, VariantObject};
 
-/// What a ragged tensor is called where it travels.
+/// The type name of a ragged tensor in serialized variants.
 pub(crate) const TYPE_NAME: &str = "RaggedTensorVariant";
 
 /// Values, and where the rows of each level begin, outermost first.
 #[derive(Clone)]
 pub struct Ragged {
-    /// One more number than there are rows, for each level.
+    /// The row splits of each level; one more number than there are rows.
     pub splits: Vec<Tensor>,
-    /// What is in the innermost rows, one after the other.
+    /// The values of the innermost rows, one after the other.
     pub values: Tensor,
 }
 
@@ -35,7 +35,7 @@ impl Ragged {
         (data.type_name == TYPE_NAME).then(|| Ragged { splits: splits.to_vec(), values: values.clone() })
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub(super) fn len(&self) -> i64 {
         match self.splits.first() {
             Some(splits) => splits.elements() as i64 - 1,
@@ -61,7 +61,7 @@ impl Ragged {
         Ok(())
     }
 
-    /// An error unless element `i` is what a node of these ranks and types takes.
+    /// An error unless element `i` has the ranks and types of the node.
     pub(super) fn check_kind(
         &self,
         i: usize,

@@ -74,7 +74,7 @@ fn sparse_shape(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::of_rank(2), PartialShape::of_rank(1), PartialShape::of_rank(1)])
 }
 
-/// Each value gets the gradient of the sum it went into.
+/// Each value gets the gradient of the sum that it is part of.
 fn sum_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [indices, _, shape, axes] = op.inputs()?;
     let scope = dy.scope();

@@ -1,4 +1,4 @@
-//! SparseReorder: values in the order of their places.
+//! SparseReorder: sorts values by their coordinates.
 
 use super::coo::{Coo, sorted_order};
 use crate::array::gather::{gather, run_gather};
@@ -31,7 +31,7 @@ fn reorder_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![indices, values])
 }
 
-/// Numbers take the same way, which tells where each value came from.
+/// The rule reorders value numbers in the same way, which shows the origin of each value.
 fn rule(op: &Node, dys: &[Option<Output>]) -> Result<Grads> {
     let [indices, values, shape] = op.inputs()?;
     let numbers = nodes::range(&nodes::size(&values, DType::I32));

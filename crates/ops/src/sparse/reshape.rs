@@ -1,4 +1,4 @@
-//! SparseReshape: the same values under another dense shape.
+//! SparseReshape: the same values in another dense shape.
 
 use crate::array::index::joined;
 use graph::Output;

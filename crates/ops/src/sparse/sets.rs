@@ -1,4 +1,4 @@
-//! SetSize and operations on sets: the last axis of a tensor holds the elements of one set each.
+//! SetSize and set operations, where the last axis of a tensor holds the elements of a set.
 
 use super::coo::{Coo, index_tensor};
 use crate::array::index::{joined, product};

@@ -1,4 +1,4 @@
-//! SparseSlice: a block of a sparse tensor; and its gradient.
+//! SparseSlice: a block of a sparse tensor, and its gradient.
 
 use super::coo::{Coo, index_tensor};
 use crate::array::gather::run_gather;
@@ -98,7 +98,7 @@ fn run_slice(ctx: &Ctx<'_>, mut inputs: Inputs) -> Result<Outputs> {
     Ok(outputs![index_tensor(&rows, kept.len(), rank)?, values, Tensor::vector(&dims)])
 }
 
-/// How much of a block lies inside a dimension.
+/// The length of the intersection of a block with a dimension.
 fn block_size(dim: i64, start: i64, size: i64) -> Result<i64> {
     let size = if start < dim.saturating_sub(size) { size } else { dim.saturating_sub(start).max(0) };
     if size < 0 { Err(invalid!("Expected a non-negative size, got {size}")) } else { Ok(size) }

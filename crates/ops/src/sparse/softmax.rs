@@ -19,7 +19,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: PLAIN,
 }];
 
-/// The softmax over the values of each row of a sparse tensor; what it does not have counts as minus infinity.
+/// The softmax over the values of each row of a sparse tensor; missing elements count as minus infinity.
 pub fn sparse_softmax(a: [&Output; 3]) -> Output {
     a[1].scope().op("SparseSoftmax").input(a[0]).input(a[1]).input(a[2]).output()
 }

@@ -1,4 +1,4 @@
-//! SparseSplit: a sparse tensor cut along an axis.
+//! SparseSplit: splits a sparse tensor along an axis.
 
 use super::coo::{Coo, index_tensor};
 use crate::array::args::to_axis;
@@ -18,7 +18,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: PLAIN,
 }];
 
-/// A sparse tensor cut into `count` parts along `axis`: all indices, then all values, then all shapes.
+/// Splits a sparse tensor into `count` parts along `axis`: all indices, then all values, then all shapes.
 pub fn sparse_split(axis: &Output, indices: &Output, values: &Output, shape: &Output, count: usize) -> Vec<Output> {
     let builder = values.scope().op("SparseSplit").input(axis).input(indices).input(values).input(shape);
     builder.attr("num_split", count).node().outputs()

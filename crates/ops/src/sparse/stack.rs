@@ -1,4 +1,4 @@
-//! Sparse tensors cut into their rows, and rows put together again.
+//! Splits sparse tensors into rows, and stacks rows.
 
 use super::coo::{Coo, index_tensor};
 use crate::array::units::Unit;
@@ -96,7 +96,7 @@ fn joined_values(parts: &[Parts], dtype: DType, total: usize) -> Result<Tensor> 
     Ok(values)
 }
 
-/// An error unless the three parts of sparse tensor `index` are what they should be.
+/// An error unless the three parts of sparse tensor `index` are consistent.
 pub(super) fn check_parts(parts: &Parts, index: usize, dtype: DType) -> Result<()> {
     let [indices, values, shape] = parts;
     let &[count, rank] = indices.shape().dims() else {

@@ -1,4 +1,4 @@
-//! AddSparseToTensorsMap and its kin: sparse tensors kept in a task under numbers.
+//! AddSparseToTensorsMap and related ops: sparse tensors stored in a task under numbers.
 
 use super::stack::{Parts, check_parts, check_vectors, rows, stacked};
 use op::{Grad, Kernel, Op, PLAIN, Resources, Setup, ShapeQuery, many, outputs};

@@ -1,4 +1,4 @@
-//! SparseToDense: values at their places, a default everywhere else.
+//! SparseToDense: values at their positions, a default everywhere else.
 
 use super::coo::{Coo, index_tensor};
 use crate::array::gather_nd::gather_nd;
@@ -82,7 +82,7 @@ fn check_shapes(indices: &Tensor, shape: &Tensor, values: &Tensor, default: &Ten
     Ok((count, rank))
 }
 
-/// One value goes everywhere, several go one by one.
+/// A single value is written everywhere, several are written one by one.
 fn place<E: Unit>(coo: &Coo<'_>, values: &[E], default: &[E], dense: &mut [E]) {
     dense.fill(default[0].clone());
     for (number, index) in coo.each_index().enumerate() {

@@ -1,4 +1,4 @@
-//! Two sorted sparse tensors walked side by side.
+//! Iterates over the union of the coordinates of two sorted sparse tensors.
 
 use super::coo::{Coo, index_tensor};
 use crate::array::index::joined;
@@ -6,7 +6,7 @@ use status::{Result, invalid};
 use std::cmp::Ordering;
 use tensor::Tensor;
 
-/// Where a place of the union has values: their numbers on either side.
+/// The values at a coordinate of the union: their numbers on either side.
 pub(super) type Met = (Option<usize>, Option<usize>);
 
 /// The places that either side has, in order; both are sorted.

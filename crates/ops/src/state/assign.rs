@@ -1,4 +1,4 @@
-//! Assigning to variables behind references.
+//! Assigns to reference variables.
 
 use super::target::Target;
 use graph::{AttrValue, Output, ShapeQuery};
@@ -34,7 +34,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// Gives a variable this value; passes the reference on.
+/// Assigns a value to a variable, and returns the reference.
 pub fn assign(variable: &Output, value: &Output) -> Output {
     variable.scope().op("Assign").input(variable).input(value).output()
 }
@@ -84,7 +84,7 @@ fn assign_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     .free())
 }
 
-/// What an assignment does with the old value.
+/// How an assignment combines the old and the new value.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Step {
     Add,

@@ -1,4 +1,4 @@
-//! Assigning to variables behind handles.
+//! Assigns to resource variables.
 
 use super::assign::{Step, change_of};
 use graph::{Node, Output, ShapeQuery};
@@ -30,7 +30,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// Gives the variable behind a handle this value.
+/// Assigns a value to the variable behind a handle.
 pub fn assign_variable(handle: &Output, value: &Output) -> Node {
     handle.scope().op("AssignVariableOp").input(handle).input(value).node()
 }

@@ -1,4 +1,4 @@
-//! Counting in a variable, up to a limit.
+//! CountUpTo: increments a variable up to a limit.
 
 use super::target::Target;
 use graph::{Output, ShapeQuery};

@@ -1,4 +1,4 @@
-//! Locks that ops of several steps wait for in turn.
+//! Locks for ops of several steps, which get them in the order of their requests.
 
 use graph::{Output, Scope};
 use op::shapes::{none, scalar};
@@ -109,7 +109,7 @@ fn grant(mutex: &Arc<Mutex>) -> Result<op::Outputs> {
     Ok(outputs![Tensor::from_variants(Shape::scalar(), vec![lock])?])
 }
 
-/// Takes the mutex now, or when it is free.
+/// Acquires the mutex, now or when it is free.
 fn acquire(mutex: &Arc<Mutex>, env: &Arc<StepEnv>, done: Done) {
     let mut state = mutex.0.lock();
     if !state.locked {

@@ -1,4 +1,4 @@
-//! Reading variables behind handles: always a snapshot.
+//! Reads resource variables; every read is a snapshot.
 
 use graph::{Node, Output, ShapeQuery};
 use op::{Grad, Grads, Home, Kernel, Op, PLAIN, Setup, Variable, grads, handle_of, many, unary};

@@ -1,4 +1,4 @@
-//! Variables that are passed by reference.
+//! Reference variables.
 
 use super::await_value::{await_variable, is_waiting};
 use crate::dispatch::undeclared;

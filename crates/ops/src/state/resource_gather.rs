@@ -1,4 +1,4 @@
-//! Reading rows and slices of variables behind handles.
+//! Reads rows and slices of resource variables.
 
 use super::scatter::{place_in, row_numbers};
 use super::var_handle::variable_shape;
@@ -80,7 +80,7 @@ fn held<'a>(query: &'a ShapeQuery<'_>) -> Option<&'a [i64]> {
 
 fn gather_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let AttrValue::Int(batch) = *query.attr("batch_dims")? else { return op::shapes::unknown(query) };
-    let (Some(params), Some(indices)) = (held(query), query.inputs[1].dims()) else {
+    let (Some(params), Some(indices)) = (variable_dims(query), query.inputs[1].dims()) else {
         return op::shapes::unknown(query);
     };
     let Ok(batch) = usize::try_from(batch) else { return Err(invalid!("batch_dims is negative ({batch})")) };
@@ -92,7 +92,7 @@ fn gather_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 }
 
 fn gather_nd_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
-    let (Some(params), Some([batch @ .., depth])) = (held(query), query.inputs[1].dims()) else {
+    let (Some(params), Some([batch @ .., depth])) = (variable_dims(query), query.inputs[1].dims()) else {
         return op::shapes::unknown(query);
     };
     let Ok(depth) = usize::try_from(*depth) else { return op::shapes::unknown(query) };

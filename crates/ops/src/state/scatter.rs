@@ -1,4 +1,4 @@
-//! Changing rows of a variable, picked by their numbers.
+//! Updates rows of a variable, selected by index.
 
 use super::target::Target;
 use graph::{Node, Output};
@@ -123,10 +123,10 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// What happens to an element of a variable when an update meets it.
+/// How an update is combined with an element of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// It is replaced.
+    /// The update replaces the value.
     Assign,
     /// The update is added.
     Add,

@@ -1,4 +1,4 @@
-//! Changing slices of a variable, picked by their coordinates.
+//! Updates slices of a variable, selected by coordinates.
 
 use super::scatter::{Update, apply_of, place_in};
 use super::target::Target;
@@ -111,7 +111,7 @@ pub fn resource_scatter_nd_add(handle: &Output, indices: &Output, updates: &Outp
     handle.scope().op("ResourceScatterNdAdd").input(handle).input(indices).input(updates).node()
 }
 
-/// What to do with coordinates outside the variable.
+/// How coordinates outside the variable are treated.
 #[derive(Clone, Copy, PartialEq)]
 enum BadIndices {
     Error,

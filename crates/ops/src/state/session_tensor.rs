@@ -41,9 +41,9 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 /// A tensor that remains on the device.
-struct Kept(Tensor);
+struct SessionTensor(Tensor);
 
-impl Resource for Kept {
+impl Resource for SessionTensor {
     const TYPE_NAME: &'static str = "TensorHandle";
 }
 
@@ -63,10 +63,10 @@ fn handle_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(unary(move |_, value| {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{node};{number};{}", home.device());
-        home.resources().create(CONTAINER, &name, Arc::new(Kept(value)))?;
+        home.resources().create(CONTAINER, &name, Arc::new(SessionTensor(value)))?;
         match as_resource {
             true => {
-                let handle = home.handle::<Kept>(CONTAINER, &name, Vec::new());
+                let handle = home.handle::<SessionTensor>(CONTAINER, &name, Vec::new());
                 Tensor::from_handles(Shape::scalar(), vec![handle])
             }
             false => Ok(Tensor::string(name)),
@@ -82,7 +82,7 @@ fn tensor_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             return Err(invalid!("handle must be scalar"));
         }
         let name = String::from_utf8_lossy(&handle.to_string_scalar()?).into_owned();
-        let Some(kept) = home.resources().get::<Kept>(CONTAINER, &name) else {
+        let Some(kept) = home.resources().get::<SessionTensor>(CONTAINER, &name) else {
             return Err(invalid!("The tensor with handle '{name}' is not in the session store."));
         };
         match kept.0.dtype() == dtype {
@@ -101,7 +101,7 @@ fn delete_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             return Err(invalid!("`handle` must be scalar"));
         }
         let name = String::from_utf8_lossy(&handle.to_string_scalar()?).into_owned();
-        match home.resources().remove::<Kept>(CONTAINER, &name) {
+        match home.resources().remove::<SessionTensor>(CONTAINER, &name) {
             true => Ok(outputs![]),
             false => Err(invalid!("Failed to delete a tensor with handle '{name}' in the session store.")),
         }

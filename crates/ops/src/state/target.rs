@@ -1,4 +1,4 @@
-//! The variable an op works on: behind a reference, or behind a handle.
+//! The variable that an op works on, behind a reference or a handle.
 
 use op::{Home, Inputs, Outputs, Setup, Value, Variable, handle_of, outputs};
 use status::Result;
@@ -23,7 +23,7 @@ impl Target {
         }
     }
 
-    /// Takes input `index`, which names a variable.
+    /// Takes input `index`, which identifies a variable.
     pub fn take(&self, inputs: &mut Inputs, index: usize) -> Result<Arc<Variable>> {
         match self {
             Target::Ref => inputs.variable(index),
@@ -31,7 +31,7 @@ impl Target {
         }
     }
 
-    /// What the node passes on.
+    /// The outputs of the node.
     pub fn outputs(&self, variable: Arc<Variable>) -> Outputs {
         match self {
             Target::Ref => outputs![Value::Ref(variable)],

@@ -1,4 +1,4 @@
-//! Handles of variables, and what can be asked of a variable without reading it.
+//! Handles of resource variables, and queries that do not read the value.
 
 use super::await_value::{await_named, is_waiting};
 use graph::{AttrValue, Output, Scope, ShapeQuery};

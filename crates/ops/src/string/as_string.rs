@@ -23,7 +23,7 @@ pub fn as_string(input: &Output) -> Output {
     input.scope().op("AsString").input(input).output()
 }
 
-/// How a number is written: what stands between `%` and the type in C.
+/// The format of a number: the text between `%` and the type in C.
 #[derive(Clone, Copy)]
 struct Format {
     flag: Option<u8>,
@@ -88,7 +88,7 @@ impl Format {
         self.signed(text, value.is_finite())
     }
 
-    /// With the sign and the padding that the flag asks for; only numbers are padded with zeros.
+    /// Adds the sign and the padding of the flags; only numbers are padded with zeros.
     fn signed(&self, text: String, zeros: bool) -> String {
         let text = match (self.flag, text.starts_with('-')) {
             (Some(b'+'), false) => format!("+{text}"),

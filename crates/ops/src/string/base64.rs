@@ -1,4 +1,4 @@
-//! Bytes as letters that survive in addresses: EncodeBase64, DecodeBase64.
+//! Web-safe base64: EncodeBase64, DecodeBase64.
 
 use graph::Output;
 use op::shapes::unchanged;
@@ -30,7 +30,7 @@ pub fn encode_base64(input: &Output, pad: bool) -> Output {
     input.scope().op("EncodeBase64").input(input).attr("pad", pad).output()
 }
 
-/// Undoes `encode_base64`.
+/// Decodes the strings that `encode_base64` returns.
 pub fn decode_base64(input: &Output) -> Output {
     input.scope().op("DecodeBase64").input(input).output()
 }

@@ -1,13 +1,13 @@
-//! How characters are written as bytes.
+//! Character encodings.
 
-/// A way to write characters as bytes.
+/// An encoding of characters as bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Encoding {
     /// One to four bytes.
     Utf8,
     /// Two or four bytes.
     Utf16 { big: bool },
-    /// Four bytes.
+    /// UTF-32, four bytes for each character.
     Utf32 { big: bool },
     /// One byte, for the first 128 characters.
     Ascii,
@@ -15,10 +15,10 @@ pub(super) enum Encoding {
     Latin1,
 }
 
-/// What was found in a string.
+/// The result of decoding at a position of a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Found {
-    /// A character.
+    /// A valid character.
     Character(char),
     /// Bytes that are none.
     Malformed,
@@ -51,7 +51,7 @@ impl Encoding {
         }
     }
 
-    /// Writes a character; what the encoding lacks becomes a question mark.
+    /// Writes a character; one that the encoding lacks becomes a question mark.
     pub fn encode(self, c: char, out: &mut Vec<u8>) {
         match self {
             Encoding::Utf8 => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),

@@ -1,4 +1,4 @@
-//! Several strings to one: StringJoin, ReduceJoin, UnsortedSegmentJoin, StringFormat.
+//! Concatenation of strings: StringJoin, ReduceJoin, UnsortedSegmentJoin, StringFormat.
 
 use super::summary::rows;
 use crate::array::args::to_axis;
@@ -138,7 +138,7 @@ fn reduce_join_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let rank = input.shape().rank();
         let numbers = integers(&axes)?;
         let reduced = reduced_axes(&numbers, rank)?;
-        // Of the axes as they are named, the first moves fastest.
+        // Of the axes in the order of the attribute, the first changes fastest.
         let inner: Vec<usize> = numbers.iter().rev().filter_map(|&number| to_axis(number, rank)).collect();
         let outer: Vec<usize> = (0..rank).filter(|&axis| !reduced[axis]).collect();
         let (groups, members) = (offsets(input.shape(), &outer), offsets(input.shape(), &inner));
@@ -151,7 +151,7 @@ fn reduce_join_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-/// Where each index of these axes lies, in row-major order of the axes as listed.
+/// The position of each index of these axes, in row-major order of the axes as listed.
 fn offsets(shape: &Shape, axes: &[usize]) -> Vec<usize> {
     let strides = shape.strides();
     axes.iter().fold(vec![0], |offsets, &axis| {

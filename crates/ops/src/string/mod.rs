@@ -1,4 +1,4 @@
-//! Strings.
+//! Ops on strings.
 
 mod encoding;
 pub(crate) mod number_text;

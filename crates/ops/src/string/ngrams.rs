@@ -1,4 +1,4 @@
-//! Neighbouring strings joined: StringNGrams.
+//! StringNGrams: concatenations of neighbouring strings.
 
 use graph::ShapeQuery;
 use op::shapes::integers;
@@ -102,7 +102,7 @@ impl NGrams {
         Ok(())
     }
 
-    /// `width` strings from `start` on, with paddings where there are none.
+    /// `width` strings from `start` on, with padding beyond the ends.
     fn joined(&self, strings: &[Bytes], start: i64, width: i64) -> Bytes {
         let mut out = Vec::new();
         for place in start..start + width {

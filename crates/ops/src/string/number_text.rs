@@ -1,4 +1,4 @@
-//! Numbers as C's `printf` writes them: TensorFlow's texts are made by it.
+//! Formats numbers like C's `printf`, which TensorFlow uses.
 
 /// As `%.<precision>e`.
 pub(crate) fn scientific(value: f64, precision: usize) -> String {

@@ -1,4 +1,4 @@
-//! Bytes of strings as numbers: DecodeRaw, DecodePaddedRaw.
+//! Reinterprets the bytes of strings as numbers: DecodeRaw, DecodePaddedRaw.
 
 use graph::{Output, ShapeQuery};
 use op::shapes::integers;

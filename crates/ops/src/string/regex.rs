@@ -1,4 +1,4 @@
-//! Regular expressions: RegexFullMatch, RegexReplace and their static siblings.
+//! Regular expressions: RegexFullMatch, RegexReplace and their static variants.
 
 use super::regex_syntax::translated;
 use graph::Output;
@@ -144,7 +144,7 @@ fn replaced(regex: &Regex, rewrite: Option<&Rewrite>, input: Tensor, global: boo
     })
 }
 
-/// What a match is replaced by.
+/// A parsed replacement.
 struct Rewrite(Vec<Piece>);
 
 enum Piece {

@@ -1,4 +1,4 @@
-//! RE2's syntax in the words of the `regex` crate, where the two differ.
+//! Translates RE2's syntax to that of the `regex` crate, where they differ.
 
 /// The same pattern for `regex`: classes such as `\d` mean ASCII only, `\Q…\E` is literal, and brackets, ampersands and
 /// tildes inside a class mean themselves.
@@ -43,7 +43,7 @@ enum Class {
     Inside,
 }
 
-/// What follows a backslash.
+/// Translates the characters after a backslash.
 fn escape(rest: &mut std::str::Chars<'_>, in_class: bool, out: &mut String) {
     let Some(c) = rest.next() else { return out.push('\\') };
     let text = match (c, in_class) {
@@ -68,7 +68,7 @@ fn escape(rest: &mut std::str::Chars<'_>, in_class: bool, out: &mut String) {
     out.push_str(text);
 }
 
-/// Everything up to `\E` stands for itself.
+/// Quotes everything up to `\E`.
 fn literal(rest: &mut std::str::Chars<'_>, out: &mut String) {
     let text = rest.as_str();
     let (literal, behind) = text.split_once(r"\E").unwrap_or((text, ""));

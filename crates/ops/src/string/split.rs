@@ -1,4 +1,4 @@
-//! Strings cut at separators: StringSplit, StringSplitV2.
+//! Splits strings at separators: StringSplit, StringSplitV2.
 
 use super::text::is_space;
 use graph::{Output, ShapeQuery};
@@ -89,7 +89,7 @@ fn sparse(input: &Tensor, split: impl Fn(&Bytes) -> Vec<Bytes>) -> Result<Output
     ])
 }
 
-/// Cut at every byte that is in `delimiters`; at every byte if there are none.
+/// Splits at every byte in `delimiters`; after every byte if there are none.
 fn at_any(string: &Bytes, delimiters: &[u8], skip_empty: bool) -> Vec<Bytes> {
     if string.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Parts of strings: Substr.
+//! Substrings: Substr.
 
 use super::text::begins_character;
 use graph::{Output, ShapeQuery};
@@ -27,7 +27,7 @@ fn substr_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![broadcast_shapes(&query.inputs[0], &pos)?])
 }
 
-/// Cuts a string; none if the position lies outside.
+/// The substring; none if the position is out of range.
 type Cut = fn(&Bytes, i64, i64) -> Option<Bytes>;
 
 fn substr_kernel(setup: &Setup<'_>) -> Result<Kernel> {
@@ -62,7 +62,7 @@ fn outside(string: &[u8], pos: i64, at: usize, characters: bool) -> status::Erro
     }
 }
 
-/// Where the elements of two broadcast operands lie, for each element of the result.
+/// The positions of the elements of two broadcast operands, for each element of the result.
 struct Places {
     dims: Vec<usize>,
     steps: [Vec<usize>; 2],

@@ -1,4 +1,4 @@
-//! Tensors as text, in TensorFlow's two styles: a line for messages, and rows with indents for printing.
+//! Tensors as text in TensorFlow's two styles: a single line for messages, and indented rows for printing.
 
 use super::number_text::{double, float};
 use status::Result;
@@ -70,7 +70,7 @@ fn texts(tensor: &Tensor, limit: usize, quoted: bool) -> Result<Option<Vec<Strin
     }
 }
 
-/// Types without a usual text: handles and variants say what they are, the rest are question marks.
+/// Types without a usual text: handles and variants describe themselves, the others are question marks.
 fn irregular(tensor: &Tensor, limit: usize, bracketed: bool) -> String {
     let items: Vec<String> = if let Ok(handles) = tensor.handles() {
         let text = |handle: &tensor::ResourceHandle| {
@@ -177,7 +177,7 @@ impl Rows<'_> {
         self.out.push(']');
     }
 
-    /// What stands between two items of an axis.
+    /// The text between two items of an axis.
     fn gap(&mut self, axis: usize) {
         let rank = self.dims.len();
         if axis + 1 == rank {

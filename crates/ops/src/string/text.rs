@@ -1,4 +1,4 @@
-//! One string to one: StringLower, StringUpper, StringStrip, StringLength.
+//! Ops that map one string to another: StringLower, StringUpper, StringStrip, StringLength.
 
 use graph::Output;
 use op::shapes::unchanged;

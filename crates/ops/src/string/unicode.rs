@@ -55,7 +55,7 @@ pub fn unicode_transcode(input: &Output, input_encoding: &str, output_encoding: 
     node.attr("output_encoding", output_encoding).output()
 }
 
-/// What becomes of bytes that are no characters.
+/// How invalid bytes are treated.
 #[derive(Clone, Copy)]
 struct Policy {
     strict: bool,
@@ -77,7 +77,7 @@ impl Policy {
         })
     }
 
-    /// The character to put in the place of what was found; none to leave it out.
+    /// The replacement of a character; none if it is left out.
     fn apply(&self, found: Found) -> Result<Option<char>> {
         let good = match found {
             Found::Character(c) if !(self.controls && c <= '\u{1f}') => return Ok(Some(c)),

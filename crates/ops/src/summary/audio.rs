@@ -1,4 +1,4 @@
-//! Sounds under tags, as WAV files.
+//! Audio summaries: sounds under tags, as WAV files.
 
 use super::{numbered, scalar_tag};
 use graph::{AttrValue, Output};
@@ -88,7 +88,7 @@ pub(super) fn message(tag: &str, tensor: &Tensor, rate: f32, most: usize) -> Res
     write_summary(&sounds)
 }
 
-/// A WAV file of 16-bit samples. Its first 44 bytes say how to play it.
+/// A WAV file of 16-bit samples. Its first 44 bytes are the header.
 pub(super) fn wav(samples: &[f32], rate: u64, channels: usize) -> Result<Bytes> {
     const HEADER: usize = 44;
     let Ok(rate @ 1..) = u32::try_from(rate) else {

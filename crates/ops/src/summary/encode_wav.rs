@@ -1,4 +1,4 @@
-//! A sound as a WAV file, which newer audio summaries consist of.
+//! EncodeWav: a sound as a WAV file; newer audio summaries consist of such files.
 
 use super::audio::wav;
 use graph::Output;

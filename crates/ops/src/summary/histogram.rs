@@ -1,4 +1,4 @@
-//! How numbers are spread: counts between limits that grow by a tenth.
+//! Histogram summaries: counts in buckets whose limits grow by a tenth.
 
 use super::real::Real;
 use super::scalar_tag;
@@ -15,7 +15,7 @@ pub(crate) const OPS: &[Op] = rows! {
         histogram_kernel;
 };
 
-/// A summary of how many values there are of each size.
+/// A summary with a histogram of the values.
 pub fn histogram_summary(tag: &Output, values: &Output) -> Output {
     values.scope().op("HistogramSummary").input(tag).input(values).output()
 }
@@ -51,7 +51,7 @@ fn histogram<T: Real>(complaints: &[String; 2], values: &[T]) -> Result<Histogra
             bucket += 1;
         }
         counts[bucket] += 1;
-        // Of two zeros the first stays, whatever its sign.
+        // Of two zeros the first is kept, whatever its sign.
         min = if value < min { value } else { min };
         max = if value > max { value } else { max };
         sum += value;
@@ -76,7 +76,7 @@ fn joined(limits: &[f64], counts: &[u64]) -> (Vec<f64>, Vec<f64>) {
     (kept_limits, kept)
 }
 
-/// Where the buckets end, and how to find one quickly.
+/// The upper limits of the buckets, with an index to find them quickly.
 struct Buckets {
     /// Upper ends, rising; a number that equals one belongs to the next bucket.
     limits: Vec<f64>,
@@ -84,8 +84,8 @@ struct Buckets {
     first: Vec<u16>,
 }
 
-/// Low bits of a double that do not count in a key: what is left is the sign, the exponent and an eighth of an octave,
-/// in which there are at most two limits.
+/// The low bits of a double that are dropped to get a key: a key has the sign, the exponent and an eighth of an
+/// octave, in which there are at most two limits.
 const DROPPED: u32 = 49;
 
 fn key(value: f64) -> usize {

@@ -1,4 +1,4 @@
-//! Pictures under tags, as PNG files.
+//! Image summaries: pictures under tags, as PNG files.
 
 use super::{numbered, scalar_tag};
 use crate::image::encode::png_file;
@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = rows! {
      T: {uint8, float, half, double} = float; bad_color: tensor", scalar, image_kernel;
 };
 
-/// The colour of pixels that are no numbers: red.
+/// The colour of NaN and infinite pixels: red.
 pub const BAD_COLOR: [u8; 4] = [255, 0, 0, 255];
 
 /// A summary of up to `most` pictures, of shape [picture, row, column, channel].

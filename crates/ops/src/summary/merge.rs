@@ -1,4 +1,4 @@
-//! Summaries of several ops as one.
+//! Merges summaries of several ops.
 
 use graph::{Output, Scope};
 use io::event::merge_summaries;

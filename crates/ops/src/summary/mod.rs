@@ -1,4 +1,4 @@
-//! Summaries: what a graph reports of itself, as messages or straight into event files.
+//! Summaries: what a graph reports about itself, as messages or written directly to event files.
 
 use op::Op;
 use status::{Result, invalid};

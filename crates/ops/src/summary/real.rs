@@ -1,13 +1,13 @@
-//! Real numbers of any type, as the doubles and floats that summaries hold.
+//! Converts real numbers of any type to the doubles and floats in summaries.
 
 use tensor::{Element, bf16, f16};
 
 /// A number that can be summarized.
 pub(super) trait Real: Element {
-    /// As a double.
+    /// Converts to a double.
     fn wide(self) -> f64;
 
-    /// As a float, rounded once.
+    /// Converts to a float, rounded once.
     fn narrow(self) -> f32;
 }
 

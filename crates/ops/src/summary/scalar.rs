@@ -1,4 +1,4 @@
-//! Numbers under tags.
+//! Scalar summaries: numbers under tags.
 
 use super::real::Real;
 use super::text;

@@ -1,4 +1,4 @@
-//! Tensors as summaries, for viewers that know what to do with them.
+//! Tensor summaries, for viewers with plugins that display them.
 
 use super::scalar_tag;
 use graph::Output;
@@ -15,7 +15,7 @@ pub(crate) const OPS: &[Op] = rows! {
         scalar, by_tag_kernel;
 };
 
-/// A summary of a tensor under a tag; `metadata` is a SummaryMetadata message that says how to show it.
+/// A summary of a tensor under a tag; `metadata` is a SummaryMetadata message that says how to display it.
 pub fn tensor_summary(tag: &Output, tensor: &Output, metadata: &Output) -> Output {
     tensor.scope().op("TensorSummaryV2").input(tag).input(tensor).input(metadata).output()
 }

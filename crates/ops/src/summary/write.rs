@@ -1,4 +1,4 @@
-//! Summaries straight into event files.
+//! Writes summaries directly to event files.
 
 use super::real::Real;
 use super::writer_state::{SummaryWriter, now};
@@ -38,7 +38,7 @@ pub fn write_scalar_summary(writer: &Output, step: &Output, tag: &Output, value:
     value.scope().op("WriteScalarSummary").input(writer).input(step).input(tag).input(value).node()
 }
 
-/// A kernel that writes the Event message that `event` makes of the other inputs.
+/// A kernel that writes the Event message that `event` builds from the other inputs.
 fn writing(setup: &Setup<'_>, event: impl Fn(&mut Inputs) -> Result<Bytes> + Send + Sync + 'static) -> Result<Kernel> {
     let home = Home::of(setup);
     Ok(many(move |_, mut inputs| {
@@ -49,7 +49,7 @@ fn writing(setup: &Setup<'_>, event: impl Fn(&mut Inputs) -> Result<Bytes> + Sen
     .heavy())
 }
 
-/// The same, for ops whose inputs go on with a step and a tag; `summary` makes a Summary message.
+/// As the previous function, for ops whose next inputs are a step and a tag; `summary` builds a Summary message.
 fn under_tag(
     setup: &Setup<'_>,
     summary: impl Fn(String, &mut Inputs) -> Result<Bytes> + Send + Sync + 'static,
@@ -68,7 +68,7 @@ fn step(inputs: &mut Inputs) -> Result<i64> {
     }
 }
 
-fn lost(message: impl Into<String>) -> Error {
+fn data_loss(message: impl Into<String>) -> Error {
     Error::new(Code::DataLoss, message)
 }
 
@@ -86,7 +86,7 @@ fn messages_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let (step, messages) = (step(inputs)?, inputs.tensor(2)?);
         let messages = messages.strings()?;
         if let Some(index) = messages.iter().position(|message| !is_summary(message)) {
-            return Err(lost(format!("Bad tf.compat.v1.Summary binary proto tensor string at index {index}")));
+            return Err(data_loss(format!("Bad tf.compat.v1.Summary binary proto tensor string at index {index}")));
         }
         if messages.is_empty() {
             return Event { wall_time: now(), step, ..Event::default() }.to_message();
@@ -100,7 +100,7 @@ fn event_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let event = inputs.tensor(1)?.to_string_scalar()?;
         match is_event(&event) {
             true => Ok(event),
-            false => Err(lost("Bad tf.Event binary proto tensor string")),
+            false => Err(data_loss("Bad tf.Event binary proto tensor string")),
         }
     })
 }
@@ -109,7 +109,7 @@ fn graph_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     writing(setup, |inputs| {
         let (step, graph) = (step(inputs)?, inputs.tensor(2)?.to_string_scalar()?);
         if !is_graph(&graph) {
-            return Err(lost("Bad tf.GraphDef binary proto tensor string"));
+            return Err(data_loss("Bad tf.GraphDef binary proto tensor string"));
         }
         Event { wall_time: now(), step, what: EventWhat::Graph(graph), writer: None }.to_message()
     })

@@ -1,4 +1,4 @@
-//! Handles of event files: making, flushing and closing them.
+//! Handles of event files: ops that create, flush and close them.
 
 use super::text;
 use super::writer_state::{Patience, SummaryWriter};
@@ -26,7 +26,7 @@ pub fn summary_writer(scope: &Scope, shared_name: &str) -> Output {
     scope.op("SummaryWriter").attr("shared_name", shared_name).output()
 }
 
-/// Makes an event file in a folder, unless the handle already has one.
+/// Creates an event file in a folder, unless the handle already has one.
 pub fn create_summary_file_writer(writer: &Output, folder: &Output, queue: &Output, millis: &Output) -> Node {
     let scope = writer.scope();
     let suffix = scope.op("Const").attr("value", Tensor::string(".v2")).attr("dtype", tensor::DType::STRING).output();
@@ -34,7 +34,7 @@ pub fn create_summary_file_writer(writer: &Output, folder: &Output, queue: &Outp
     op.input(&suffix).node()
 }
 
-/// Lets readers see what was written so far.
+/// Flushes the file, so that readers see all events.
 pub fn flush_summary_writer(writer: &Output) -> Node {
     writer.scope().op("FlushSummaryWriter").input(writer).node()
 }
@@ -63,7 +63,7 @@ fn file_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         if home.find::<SummaryWriter>(handle).is_ok() {
             return Ok(outputs![]);
         }
-        // The file may have to be waited for, which must not stop those who look for other resources.
+        // Opening the file may take time, and must not block ops that look for other resources.
         let made = SummaryWriter::create(&systems, &folder, Patience { events, millis }, &suffix)?;
         home.find_or_create(handle, || Ok(made))?;
         Ok(outputs![])

@@ -26,12 +26,12 @@ impl Resource for SummaryWriter {
     const TYPE_NAME: &'static str = "N10tensorflow22SummaryWriterInterfaceE";
 }
 
-/// How long and how large a writer's queue may be, as ops say it.
+/// The limits of a writer's queue, in time and in events, as the ops set them.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
-    /// How many events may wait.
+    /// The number of events that may wait.
     pub events: i32,
-    /// For how long.
+    /// The longest time that they may wait, in milliseconds.
     pub millis: i32,
 }
 
@@ -61,7 +61,7 @@ impl SummaryWriter {
         Ok(())
     }
 
-    /// Lets readers see what was written so far.
+    /// Flushes the file, so that readers see all events.
     pub fn flush(&self) -> Result<()> {
         self.state.lock().flush()
     }

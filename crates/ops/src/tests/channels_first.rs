@@ -1,5 +1,5 @@
-//! Images with channels first give what their transposes with channels last give: TensorFlow's CPU kernels, which the
-//! cases ask, know the latter only.
+//! Ops on images with channels first return the transposes of their results with channels last. There are no cases for
+//! them, because TensorFlow's CPU kernels support channels last only.
 
 use super::evaluate::{Evaluation, constant, graph};
 use graph::{Graph, OpBuilder, Output};

@@ -122,7 +122,7 @@ fn record(contents: &[u8], whole: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_fault_is_told_until_it_has_passed_and_costs_no_record() {
+fn a_fault_is_reported_until_it_is_gone_and_loses_no_record() {
     let g = graph();
     let (queue, reader) = (names(&g), tf_record_reader(&g.root()));
     let contents = |whole: bool| [record(b"one", true), record(b"two", whole), record(b"three", true)].concat();

@@ -24,7 +24,7 @@ fn what_was_written_is_read_once() {
     let again = refusal(step.value(&tensor_array_read(&handle, &int(&g, 1), &flow, FLOAT)));
     assert!(again.contains(": Could not read index 1 twice because it was cleared after a previous read"), "{again}");
     let unwritten = step.value(&tensor_array_read(&handle, &int(&g, 0), &flow, FLOAT)).unwrap();
-    assert_eq!(numbers(&unwritten), [0.0, 0.0]); // identical_element_shapes: the first write told the shape
+    assert_eq!(numbers(&unwritten), [0.0, 0.0]); // identical_element_shapes: the first write determines the shape
 }
 
 #[test]

@@ -49,7 +49,7 @@ const LAYOUT: Layout<3> =
 const SPARSE: Layout<3> =
     Layout { variables: ["var", "accum_grad", "accum_update"], rest: &["lr", "rho", "epsilon", "grad", "indices"] };
 
-/// A step as long as past updates and past gradients say; `numbers` are lr, rho and epsilon.
+/// Scales the step by the ratio of past updates to past gradients; `numbers` are lr, rho and epsilon.
 pub fn apply_adadelta(
     var: &Output,
     accum: &Output,

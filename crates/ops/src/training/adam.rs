@@ -1,4 +1,4 @@
-//! Adam and its kin.
+//! Adam and related optimizers.
 
 use super::slots::{Layout, Slots, apply, for_fields, step_node};
 use graph::{Node, Output};
@@ -79,7 +79,7 @@ pub fn apply_adam(
     step_node("Adam", &[var, m, v], &numbers, &gradient, &[]).attr("use_nesterov", nesterov).node()
 }
 
-/// Adam whose divisor never falls; `numbers` as for `apply_adam`.
+/// Adam whose divisor never decreases; `numbers` as for `apply_adam`.
 pub fn apply_adam_with_amsgrad(variables: [&Output; 4], numbers: [&Output; 6], gradient: &Output) -> Node {
     step_node("AdamWithAmsgrad", &variables, &numbers, &Gradient::Dense(gradient.clone()), &[]).node()
 }

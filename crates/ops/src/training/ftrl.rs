@@ -1,4 +1,4 @@
-//! Follow the regularised leader.
+//! FTRL: follow the regularized leader.
 
 use super::slots::{Layout, Slots, apply, for_fields, step_node};
 use graph::{Node, Output};
@@ -133,7 +133,7 @@ fn v2_with_layout(setup: &Setup<'_>, layout: &'static Layout<3>, strict: bool) -
     }))
 }
 
-/// What the step depends on beside variables and gradient. With `multiply`, `linear` is kept times lr.
+/// The scalars of an update. With `multiply`, `linear` is stored multiplied by lr.
 struct Numbers<C> {
     lr: C,
     l1: C,

@@ -1,4 +1,4 @@
-//! Steps of optimizers: each changes a variable and its slots in one pass.
+//! Optimizer steps: each op updates a variable and its slots in one pass.
 
 use op::Op;
 

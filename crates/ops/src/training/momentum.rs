@@ -1,4 +1,4 @@
-//! Momentum, of two definitions.
+//! Gradient descent with momentum, in TensorFlow's two definitions.
 
 use super::slots::{Layout, Slots, apply, for_fields, step_node};
 use graph::{Node, Output};

@@ -1,4 +1,4 @@
-//! Gradient descent and Adagrad that shrink towards zero.
+//! Proximal gradient descent and proximal Adagrad, with L1 and L2 regularization.
 
 use super::slots::{Layout, Slots, apply, step_node};
 use graph::{Node, Output};

@@ -1,4 +1,4 @@
-//! Steps that are longer where gradient and momentum agree.
+//! AddSign and PowerSign: steps are longer where the signs of gradient and momentum agree.
 
 use super::slots::{Layout, Slots, apply, for_fields, step_node};
 use graph::{Node, Output};

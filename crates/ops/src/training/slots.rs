@@ -1,4 +1,4 @@
-//! What all optimizer ops do: find their variables, check shapes and numbers, lock in one order, run one pass.
+//! Shared by all optimizer ops: finds the variables, checks shapes and scalars, locks in one order, runs one pass.
 
 use crate::state::target::Target;
 use graph::{OpBuilder, Output};
@@ -85,7 +85,7 @@ fn variables<const K: usize>(target: &Target, inputs: &mut Inputs, _: &Layout<K>
     variables?.try_into().map_err(|_| internal!("an optimizer op has other than {K} variables"))
 }
 
-/// What an op gets beside variables.
+/// The inputs of an op besides its variables.
 struct Rest<T: Stored> {
     numbers: Vec<T::Compute>,
     gradient: Tensor,

@@ -10,7 +10,7 @@ const HOPS: usize = 64;
 
 impl Lowering<'_> {
     pub(super) fn crosses(&self, node: &NodeDef) -> bool {
-        let Some(device) = self.asked(node, HOPS) else { return false };
+        let Some(device) = self.with_work(node, HOPS) else { return false };
         let own = self.task(&device);
         self.has_far_resource(node, &own) || self.bodies_leave(node, &device, &own, &mut FxHashSet::default())
     }
@@ -22,7 +22,7 @@ impl Lowering<'_> {
     }
 
     /// The device a node requests, directly or by colocation; `None` if it is malformed.
-    fn asked(&self, node: &NodeDef, hops: usize) -> Option<DeviceSpec> {
+    fn with_work(&self, node: &NodeDef, hops: usize) -> Option<DeviceSpec> {
         if !node.device.is_empty() || hops == 0 {
             return DeviceSpec::parse(&node.device).ok();
         }
@@ -32,7 +32,7 @@ impl Lowering<'_> {
         let names = list.strings.iter().filter_map(|class| class.strip_prefix(b"loc:@"));
         let mut others = names.filter_map(|name| self.source(std::str::from_utf8(name).ok()?));
         match others.find(|other| other.name != node.name) {
-            Some(other) => self.asked(other, hops - 1),
+            Some(other) => self.with_work(other, hops - 1),
             None => Some(DeviceSpec::default()),
         }
     }
@@ -43,7 +43,7 @@ impl Lowering<'_> {
         let (data, _) = split_inputs(node);
         data.iter().zip(types).filter(|(_, dtype)| *dtype == DType::RESOURCE).any(|(input, _)| {
             let origin = self.origin(&self.tensor(input));
-            origin.and_then(|origin| self.asked(origin, HOPS)).is_some_and(|device| self.task(&device) != *own)
+            origin.and_then(|origin| self.with_work(origin, HOPS)).is_some_and(|device| self.task(&device) != *own)
         })
     }
 

@@ -102,7 +102,7 @@ pub fn sparse_accumulator_take_gradient(
     (node.output(0), node.output(1), node.output(2))
 }
 
-/// Tells an accumulator in which step it is.
+/// Sets the global step of an accumulator.
 pub fn accumulator_set_global_step(accumulator: &Output, step: &Output) -> Node {
     op_of(accumulator, "AccumulatorSetGlobalStep").named("SetGlobalStep").input(accumulator).input(step).node()
 }

@@ -62,7 +62,7 @@ impl Barrier {
         self.state.lock().incomplete.len()
     }
 
-    /// Gives each key its value of one component; `values` has one for each.
+    /// Sets one component of each key; `values` has one value for each.
     pub fn insert_many(
         &self,
         env: &Arc<StepEnv>,
@@ -104,7 +104,7 @@ impl Barrier {
         Ok(ready)
     }
 
-    /// Makes room for a key; true if it was not there before.
+    /// Adds a key without components; true if it is new.
     fn admit(&self, state: &mut State, key: &Bytes, index: usize) -> Result<bool> {
         if state.incomplete.contains_key(key) {
             return Ok(false);
@@ -151,7 +151,7 @@ impl Barrier {
         Ok(Some(element))
     }
 
-    /// Takes `count` complete keys: their numbers, the keys, their components.
+    /// Removes `count` complete keys: their numbers, the keys, their components.
     pub fn take_many(&self, env: &Arc<StepEnv>, count: usize, small_batch: bool, answer: Answer) {
         let state = self.state.lock();
         let mut wanted = count;

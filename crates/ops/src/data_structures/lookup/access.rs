@@ -1,4 +1,4 @@
-//! Filling lookup tables, looking keys up, writing and forgetting them.
+//! The ops that initialize lookup tables, find, insert and remove keys.
 
 use super::file::Columns;
 use super::state::Table;
@@ -58,12 +58,12 @@ pub fn lookup_table_find(table: &Output, keys: &Output, default: &Output) -> Out
     table.scope().op("LookupTableFindV2").input(table).input(keys).input(default).output()
 }
 
-/// Puts values under keys.
+/// Inserts values under keys.
 pub fn lookup_table_insert(table: &Output, keys: &Output, values: &Output) -> Node {
     table.scope().op("LookupTableInsertV2").input(table).input(keys).input(values).node()
 }
 
-/// Forgets keys.
+/// Removes keys.
 pub fn lookup_table_remove(table: &Output, keys: &Output) -> Node {
     table.scope().op("LookupTableRemoveV2").input(table).input(keys).node()
 }

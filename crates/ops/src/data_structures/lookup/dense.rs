@@ -130,7 +130,7 @@ impl Dense {
         &self.key_shape
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.entries
     }
@@ -224,7 +224,7 @@ impl Dense {
         Err(internal!("Internal error in MutableDenseHashTable {what}"))
     }
 
-    /// Puts values under keys.
+    /// Inserts values under keys.
     pub fn insert(&mut self, keys: &Tensor, values: &Tensor) -> Result<()> {
         let wanted = self.entries + self.count(keys)?;
         if wanted as f32 > self.buckets() as f32 * self.max_load_factor {
@@ -265,7 +265,7 @@ impl Dense {
         Ok(())
     }
 
-    /// Forgets keys.
+    /// Removes keys.
     pub fn remove(&mut self, keys: &Tensor) -> Result<()> {
         self.count(keys)?;
         let width = self.key_shape.elements();
@@ -293,7 +293,7 @@ impl Dense {
         let count = keys.shape().first().copied().unwrap_or(0);
         if keys.elements() != count * width || values.elements() != count * value_width {
             return Err(invalid!(
-                "Keys of shape {} and values of shape {} are no buckets of this table",
+                "Keys of shape {} and values of shape {} do not match the buckets of this table",
                 keys.shape(),
                 values.shape()
             ));

@@ -1,4 +1,4 @@
-//! Keys and values from the lines of a text file.
+//! Reads keys and values from the lines of a text file.
 
 use op::Setup;
 use status::{Result, invalid, out_of_range};
@@ -94,7 +94,7 @@ impl Columns {
         Ok(tokens)
     }
 
-    /// A part of a line; none stands for its number.
+    /// A column of a line; none means the line number.
     fn part<'a>(&self, index: i64, line: &'a [u8], tokens: &[&'a [u8]]) -> Option<&'a [u8]> {
         match index {
             LINE_NUMBER => None,

@@ -20,7 +20,7 @@ enum Keys {
 }
 
 impl Map {
-    /// Nothing yet, for keys of this type and values of this type and shape.
+    /// An empty map from keys of this type to values of this type and shape.
     pub fn new(key_dtype: DType, value_dtype: DType, value_shape: &Shape) -> Result<Map> {
         let keys = match key_dtype {
             DType::STRING => Keys::Strings(FxHashMap::default()),
@@ -30,7 +30,7 @@ impl Map {
         Ok(Map { keys, values, free: Vec::new(), used: 0 })
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         match &self.keys {
             Keys::Numbers(map) => map.len(),
@@ -38,7 +38,7 @@ impl Map {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         match &mut self.keys {
             Keys::Numbers(map) => map.clear(),
@@ -76,7 +76,7 @@ impl Map {
         Ok(out)
     }
 
-    /// Puts values under keys, one after the other.
+    /// Inserts values under keys, one after the other.
     pub fn insert(&mut self, keys: &Tensor, values: &Tensor) -> Result<()> {
         self.reserve(keys.elements())?;
         let mut places = Vec::with_capacity(keys.elements());
@@ -105,7 +105,7 @@ impl Map {
         Ok(())
     }
 
-    /// Forgets keys.
+    /// Removes keys.
     pub fn remove(&mut self, keys: &Tensor) -> Result<()> {
         match &mut self.keys {
             Keys::Numbers(map) => self.free.extend(integers(keys)?.iter().filter_map(|key| map.remove(key))),

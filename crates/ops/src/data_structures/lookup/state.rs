@@ -1,4 +1,4 @@
-//! A lookup table: written once, written at will, or with open buckets.
+//! The state of a lookup table: static, mutable, or mutable with open buckets.
 
 use super::dense::Dense;
 use super::map::{Map, rows_of};
@@ -40,7 +40,7 @@ impl Table {
         Table { key_dtype, value_dtype, key_shape, value_shape, body: RwLock::new(body) }
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         match &*self.body.read() {
             Body::Static { initialized: false, .. } => 0,
@@ -90,7 +90,7 @@ impl Table {
         }
     }
 
-    /// Puts values under keys.
+    /// Inserts values under keys.
     pub fn insert(&self, keys: &Tensor, values: &Tensor) -> Result<()> {
         self.check_values(keys, values)?;
         match &mut *self.body.write() {
@@ -100,7 +100,7 @@ impl Table {
         }
     }
 
-    /// Forgets keys.
+    /// Removes keys.
     pub fn remove(&self, keys: &Tensor) -> Result<()> {
         self.values_shape(keys)?;
         match &mut *self.body.write() {

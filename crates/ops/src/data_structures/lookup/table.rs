@@ -1,4 +1,4 @@
-//! Lookup tables: from keys to values.
+//! The ops that create lookup tables.
 
 use super::dense::Dense;
 use super::map::Map;

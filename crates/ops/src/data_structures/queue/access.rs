@@ -1,4 +1,4 @@
-//! Putting elements into queues, taking them out, closing queues, asking for their size.
+//! The ops that enqueue, dequeue, close queues, and return their sizes.
 
 use super::state::{Batch, Queue};
 use super::type_list;
@@ -40,17 +40,17 @@ pub(crate) const OPS: &[Op] = rows! {
     "QueueSizeV2(handle: resource) -> size: int32; stateful", scalar, size_kernel;
 };
 
-/// Puts an element into a queue, when there is room.
+/// Adds an element to a queue, when there is room.
 pub fn queue_enqueue(queue: &Output, components: &[Output]) -> Node {
     queue.scope().op("QueueEnqueueV2").input(queue).inputs(components).node()
 }
 
-/// Puts the rows of `components` into a queue, as there is room.
+/// Adds the rows of `components` to a queue, as there is room.
 pub fn queue_enqueue_many(queue: &Output, components: &[Output]) -> Node {
     queue.scope().op("QueueEnqueueManyV2").input(queue).inputs(components).node()
 }
 
-/// Takes an element out of a queue, when there is one.
+/// Removes an element from a queue, when there is one.
 pub fn queue_dequeue(queue: &Output, types: &[DType]) -> Vec<Output> {
     let node = queue.scope().op("QueueDequeueV2").input(queue).attr("component_types", type_list(types)).node();
     (0..types.len()).map(|i| node.output(i)).collect()
@@ -70,7 +70,7 @@ pub fn queue_dequeue_up_to(queue: &Output, n: &Output, types: &[DType]) -> Vec<O
     (0..types.len()).map(|i| node.output(i)).collect()
 }
 
-/// Lets no more elements into a queue; those that wait still get in, or are sent away.
+/// Closes a queue. Enqueues that wait are still served, unless they are cancelled.
 pub fn queue_close(queue: &Output, cancel_pending_enqueues: bool) -> Node {
     let op = queue.scope().op("QueueCloseV2").input(queue);
     op.attr("cancel_pending_enqueues", cancel_pending_enqueues).node()
@@ -110,7 +110,7 @@ enum Request {
 }
 
 /// A kernel that sends a request to the queue of its first input.
-fn asking(
+fn request_kernel(
     setup: &Setup<'_>,
     request: impl Fn(&Queue, &mut Inputs) -> Result<Request> + Send + Sync + 'static,
 ) -> Result<Kernel> {
@@ -168,7 +168,7 @@ impl Types {
 
 fn enqueue_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let types = Types::of(setup, 1);
-    asking(setup, move |queue, inputs| {
+    request_kernel(setup, move |queue, inputs| {
         types.check(queue)?;
         let element = inputs.tensors_from(1)?;
         queue.spec.check_element(&element)?;
@@ -178,7 +178,7 @@ fn enqueue_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 
 fn enqueue_many_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let types = Types::of(setup, 1);
-    asking(setup, move |queue, inputs| {
+    request_kernel(setup, move |queue, inputs| {
         types.check(queue)?;
         let components = inputs.tensors_from(1)?;
         match queue.spec.check_rows(&components)? {
@@ -190,7 +190,7 @@ fn enqueue_many_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 
 fn dequeue_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let types = Types::of(setup, 1);
-    asking(setup, move |queue, _| {
+    request_kernel(setup, move |queue, _| {
         types.check(queue)?;
         Ok(Request::Dequeue)
     })
@@ -206,7 +206,7 @@ fn dequeue_up_to_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 
 fn dequeue_batch(setup: &Setup<'_>, name: &'static str, small_batch: bool) -> Result<Kernel> {
     let types = Types::of(setup, 2);
-    asking(setup, move |queue, inputs| {
+    request_kernel(setup, move |queue, inputs| {
         let n = inputs.tensor(1)?.to_scalar::<i32>()?;
         let count = usize::try_from(n).map_err(|_| invalid!("{name} requested {n} < 0 elements"))?;
         types.check(queue)?;
@@ -216,7 +216,7 @@ fn dequeue_batch(setup: &Setup<'_>, name: &'static str, small_batch: bool) -> Re
 
 fn close_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let cancel_pending_enqueues = setup.bool("cancel_pending_enqueues")?;
-    asking(setup, move |_, _| Ok(Request::Close { cancel_pending_enqueues }))
+    request_kernel(setup, move |_, _| Ok(Request::Close { cancel_pending_enqueues }))
 }
 
 fn is_closed_kernel(setup: &Setup<'_>) -> Result<Kernel> {

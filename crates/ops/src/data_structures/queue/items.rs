@@ -1,4 +1,4 @@
-//! What a queue holds, and which element leaves it next.
+//! The elements of a queue, and the order in which they leave it.
 
 use math::philox::Philox;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ pub(crate) type Element = Vec<Tensor>;
 pub(crate) enum Items {
     /// First in, first out.
     Fifo(VecDeque<Element>),
-    /// Any one.
+    /// Random order.
     Shuffled(Shuffled),
     /// The one with the smallest number in its first component.
     Sorted(Heap),
@@ -25,12 +25,12 @@ pub(crate) struct Shuffled {
 }
 
 impl Items {
-    /// Nothing; elements will leave in an order that `stream` decides.
+    /// No elements; they will leave in an order that `stream` determines.
     pub fn shuffled(stream: Philox) -> Items {
         Items::Shuffled(Shuffled { elements: Vec::new(), stream, drawn: 0 })
     }
 
-    /// How many.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         match self {
             Items::Fifo(elements) => elements.len(),
@@ -39,7 +39,7 @@ impl Items {
         }
     }
 
-    /// Adds one.
+    /// Adds an element.
     pub fn push(&mut self, element: Element) {
         match self {
             Items::Fifo(elements) => elements.push_back(element),
@@ -48,7 +48,7 @@ impl Items {
         }
     }
 
-    /// Takes the next one.
+    /// Removes the next element.
     pub fn pop(&mut self) -> Option<Element> {
         match self {
             Items::Fifo(elements) => elements.pop_front(),
@@ -77,7 +77,7 @@ impl Items {
         elements.into_iter().flatten()
     }
 
-    /// Puts back elements in the order in which they were taken, as if they had stayed.
+    /// Puts elements back, given in the order in which they were taken, as if they had never been removed.
     pub fn restore(&mut self, elements: Vec<Element>) {
         for element in elements.into_iter().rev() {
             match &mut *self {

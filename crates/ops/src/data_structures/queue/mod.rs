@@ -1,4 +1,4 @@
-//! Queues that outlive steps: first in first out, padded, shuffled, sorted.
+//! Queues that outlive steps: first in first out, padded, shuffled, and by priority.
 
 pub mod access;
 mod items;
@@ -102,7 +102,7 @@ pub fn fifo_queue(scope: &Scope, name: &str, capacity: i64, types: &[DType], sha
     op.attr("component_types", type_list(types)).attr("shapes", shape_list(shapes)).output()
 }
 
-/// As `fifo_queue`; shapes may leave dimensions open, and elements of one batch are filled up to the same size.
+/// As `fifo_queue`; shapes may leave dimensions open, and the elements of one batch are padded to the same size.
 pub fn padding_fifo_queue(
     scope: &Scope,
     name: &str,

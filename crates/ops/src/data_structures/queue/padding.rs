@@ -1,4 +1,4 @@
-//! Tensors of one rank side by side, each filled up with zeros to the same size.
+//! Batches tensors of one rank by padding each with zeros to a common size.
 
 use crate::array::units::Unit;
 use status::{Result, internal};

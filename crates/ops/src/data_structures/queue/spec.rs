@@ -1,4 +1,4 @@
-//! What a queue is made for: its order, its capacity, types and shapes of its elements.
+//! The declared properties of a queue: its order, its capacity, the types and shapes of its elements.
 
 use super::items::{Element, Heap, Items};
 use super::padding::padded;
@@ -11,7 +11,7 @@ use status::{Result, invalid};
 use std::collections::VecDeque;
 use tensor::{DType, PartialShape, Shape, Tensor};
 
-/// What a queue is made for. Without shapes elements may have any.
+/// The declared properties of a queue. Without shapes, elements may have any shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spec {
     pub order: Order,
@@ -78,7 +78,7 @@ impl Spec {
         Ok(Spec { name: name.to_string(), ..self.clone() })
     }
 
-    /// What TensorFlow calls such a queue.
+    /// TensorFlow's name of such a queue.
     pub fn kind(&self) -> &'static str {
         match self.order {
             Order::Fifo => "FIFOQueue",
@@ -282,7 +282,7 @@ impl Spec {
     }
 }
 
-/// Tensors of one shape joined along a new first dimension; filled up where the shape leaves a dimension open.
+/// Stacks tensors along a new first dimension; they are padded where the declared shape leaves a dimension open.
 pub(crate) fn join(dtype: DType, shape: &PartialShape, column: &[Tensor]) -> Result<Tensor> {
     let dims = shape.dims().unwrap_or_default();
     let largest = |axis: usize| column.iter().filter_map(|part| part.shape().get(axis).copied()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What readers make of a file: itself, its lines, its records.
+//! The formats of readers: whole files, lines, records.
 
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use io::{Compression, FileSystems, RecordReader};
@@ -101,7 +101,7 @@ impl Opened {
         matches!(self, Opened::One(_))
     }
 
-    /// Where the next record begins, of files that can be opened there.
+    /// The position of the next record, for formats that can open a file in the middle.
     pub fn place(&self) -> u64 {
         match self {
             Opened::Records(records) => records.offset(),
@@ -137,7 +137,7 @@ impl Opened {
     }
 }
 
-/// What was compressed.
+/// The decompressed contents of a file.
 fn inflated(contents: Bytes, compression: Compression) -> Result<Bytes> {
     let mut bytes = Vec::new();
     let read = match compression {

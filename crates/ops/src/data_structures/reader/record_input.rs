@@ -1,4 +1,4 @@
-//! Records of many files in random order, epoch after epoch.
+//! RecordInput: the records of many files in random order, epoch after epoch.
 
 use crate::checkpoint::systems;
 use graph::ShapeQuery;
@@ -55,7 +55,7 @@ struct Files {
     compression: Compression,
 }
 
-/// What is left of an epoch. Records of two epochs are never mixed.
+/// The remaining files and records of an epoch. Records of two epochs are never mixed.
 #[derive(Default)]
 struct Epoch {
     number: usize,

@@ -73,7 +73,7 @@ impl Request {
 }
 
 impl Reader {
-    /// A reader that has read nothing; `name` stands in messages.
+    /// A reader that has read nothing; errors contain `name`.
     pub fn new(name: String, format: Arc<Format>, systems: Arc<FileSystems>) -> Reader {
         Reader { name, format, systems, state: Mutex::default() }
     }
@@ -120,7 +120,7 @@ impl Reader {
         }
     }
 
-    /// Gives records of the file it is in; if that has no more, asks the queue for the next.
+    /// Takes records from the current file. At its end, requests the next file name from the queue.
     fn advance(self: &Arc<Self>, here: &Arc<StepEnv>, mut request: Request, waiter: Waiter) {
         let complete = self.unstick().and_then(|()| self.state.lock().take_records(&mut request));
         match complete {

@@ -1,4 +1,4 @@
-//! Files as values: reading and writing them whole, and finding them by pattern.
+//! ReadFile, WriteFile, MatchingFiles: whole files as values.
 
 use crate::checkpoint::systems;
 use graph::{Node, Output, ShapeQuery};

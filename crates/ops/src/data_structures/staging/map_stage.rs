@@ -1,6 +1,6 @@
 //! Staging areas that return elements by key; the tensors of an element may be added and removed one by one.
 
-use super::{Limits, Shelf, asking, bytes_of};
+use super::{Limits, Shelf, bytes_of, request_kernel};
 use op::shapes::{none, scalar, unknown};
 use op::{Inputs, Kernel, Op, Setup};
 use status::{Result, invalid};
@@ -88,7 +88,7 @@ impl<const ORDERED: bool> Shelf for Map<ORDERED> {
             }
             Request::Peek { key, indices } => {
                 let element = self.complete.get_mut(key)?;
-                Some(taken(element, *key, indices, true))
+                Some(take_tensors(element, *key, indices, true))
             }
             Request::Pop { key, indices } => self.complete.contains_key(key).then(|| self.pop(*key, indices)),
             Request::PopAny { indices } => {
@@ -137,7 +137,7 @@ impl<const ORDERED: bool> Map<ORDERED> {
 
     fn pop(&mut self, key: i64, indices: &[i32]) -> Result<Vec<Tensor>> {
         let Some(element) = self.complete.get_mut(&key) else { return Ok(Vec::new()) };
-        let tensors = taken(element, key, indices, false)?;
+        let tensors = take_tensors(element, key, indices, false)?;
         if element.iter().all(Option::is_none) {
             self.complete.remove(&key);
         }
@@ -153,7 +153,7 @@ fn slot(element: &mut Element, key: i64, index: i32) -> Result<&mut Option<Tenso
 }
 
 /// The tensors of an element at these positions; with `keep` they are not removed.
-fn taken(element: &mut Element, key: i64, indices: &[i32], keep: bool) -> Result<Vec<Tensor>> {
+fn take_tensors(element: &mut Element, key: i64, indices: &[i32], keep: bool) -> Result<Vec<Tensor>> {
     let mut tensors = Vec::with_capacity(indices.len());
     for &index in indices {
         let slot = slot(element, key, index)?;
@@ -178,7 +178,7 @@ fn area<const ORDERED: bool>(
     let (limits, tensors) = (Limits::of(setup)?, setup.types("dtypes")?.len());
     let make =
         move || Map::<ORDERED> { limits, tensors, held: 0, complete: BTreeMap::new(), incomplete: BTreeMap::new() };
-    asking(setup, make, request)
+    request_kernel(setup, make, request)
 }
 
 fn key(inputs: &mut Inputs) -> Result<i64> {
@@ -218,8 +218,8 @@ fn stage_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
-/// Checks that as many tensors are asked for as the node has outputs for.
-fn wanted(setup: &Setup<'_>, input: usize, outputs: usize) -> impl Fn(&mut Inputs) -> Result<Vec<i32>> + use<> {
+/// Reads the indices of the requested tensors; an error unless there are as many as outputs for them.
+fn indices_of(setup: &Setup<'_>, input: usize, outputs: usize) -> impl Fn(&mut Inputs) -> Result<Vec<i32>> + use<> {
     let outputs = setup.output_types().len() - outputs;
     move |inputs| {
         let indices = indices(inputs, input)?;
@@ -231,18 +231,18 @@ fn wanted(setup: &Setup<'_>, input: usize, outputs: usize) -> impl Fn(&mut Input
 }
 
 fn peek_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let wanted = wanted(setup, 1, 0);
-    map(setup, move |inputs| Ok(Request::Peek { key: key(inputs)?, indices: wanted(inputs)? }))
+    let indices = indices_of(setup, 1, 0);
+    map(setup, move |inputs| Ok(Request::Peek { key: key(inputs)?, indices: indices(inputs)? }))
 }
 
 fn unstage_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let wanted = wanted(setup, 1, 0);
-    map(setup, move |inputs| Ok(Request::Pop { key: key(inputs)?, indices: wanted(inputs)? }))
+    let indices = indices_of(setup, 1, 0);
+    map(setup, move |inputs| Ok(Request::Pop { key: key(inputs)?, indices: indices(inputs)? }))
 }
 
 fn unstage_any_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let wanted = wanted(setup, 0, 1);
-    map(setup, move |inputs| Ok(Request::PopAny { indices: wanted(inputs)? }))
+    let indices = indices_of(setup, 0, 1);
+    map(setup, move |inputs| Ok(Request::PopAny { indices: indices(inputs)? }))
 }
 
 fn size_kernel(setup: &Setup<'_>) -> Result<Kernel> {

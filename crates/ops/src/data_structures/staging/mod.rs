@@ -79,7 +79,7 @@ fn gave_up() -> status::Error {
 }
 
 /// A kernel that sends a request to the area in its attributes; `make` creates the area if it does not exist.
-pub(crate) fn asking<S: Shelf>(
+pub(crate) fn request_kernel<S: Shelf>(
     setup: &Setup<'_>,
     make: impl Fn() -> S + Send + Sync + 'static,
     request: impl Fn(&mut Inputs) -> Result<S::Request> + Send + Sync + 'static,

@@ -1,6 +1,6 @@
 //! Staging areas that return elements in the order in which they were added.
 
-use super::{Limits, Shelf, asking, bytes_of};
+use super::{Limits, Shelf, bytes_of, request_kernel};
 use op::shapes::{none, scalar, unknown};
 use op::{Kernel, Op, Setup};
 use status::{Result, invalid};
@@ -86,7 +86,7 @@ fn buffer(
     request: impl Fn(&mut op::Inputs) -> Result<Request> + Send + Sync + 'static,
 ) -> Result<Kernel> {
     let limits = Limits::of(setup)?;
-    asking(setup, move || Buffer { limits, held: 0, elements: VecDeque::new() }, request)
+    request_kernel(setup, move || Buffer { limits, held: 0, elements: VecDeque::new() }, request)
 }
 
 fn stage_kernel(setup: &Setup<'_>) -> Result<Kernel> {

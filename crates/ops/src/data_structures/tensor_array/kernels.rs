@@ -1,4 +1,4 @@
-//! What is done with arrays of tensors when their ops run.
+//! The kernels of the ops on tensor arrays.
 
 use super::slots::TensorArray;
 use crate::data_structures::arithmetic::{joined, row};
@@ -36,13 +36,13 @@ pub(crate) fn make_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         array.clear_after_read = clear_after_read;
         array.identical_element_shapes = identical_element_shapes;
         ctx.step_resources().create("", &format!("{KIND}{name}"), Arc::new(array))?;
-        made(ctx, &forms, &device, KIND, &name)
+        create_array(ctx, &forms, &device, KIND, &name)
     })
     .free())
 }
 
 /// The handle of a new array and, in the form of today, its flow.
-fn made(ctx: &Ctx<'_>, forms: &[DType], device: &str, kind: &str, name: &str) -> Result<op::Outputs> {
+fn create_array(ctx: &Ctx<'_>, forms: &[DType], device: &str, kind: &str, name: &str) -> Result<op::Outputs> {
     let mut outputs = outputs![announce::<TensorArray>(ctx, forms[0], device, kind, name)?];
     if forms.len() > 1 {
         outputs.push(Tensor::scalar(0f32).into());
@@ -69,7 +69,7 @@ pub(crate) fn gradients_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let array = ctx.step_resources().find::<TensorArray>("", &key, TensorArray::TYPE_NAME)?;
         let make = || array.gradients(name.clone(), &prepend, with_shape);
         ctx.step_resources().get_or_create("", &format!("{GRADIENTS}{name}"), make)?;
-        made(ctx, &forms, &device, GRADIENTS, &name)
+        create_array(ctx, &forms, &device, GRADIENTS, &name)
     })
     .free())
 }
@@ -144,7 +144,7 @@ pub(crate) fn gather_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     .heavy())
 }
 
-/// As gather, of all elements.
+/// As gather, for all elements.
 pub(crate) fn pack_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (dtype, element_shape) = (setup.dtype("dtype")?, setup.shape("element_shape")?);
     Ok(many(move |ctx, mut inputs| {
@@ -213,7 +213,7 @@ fn rows_of(value: &Tensor) -> Result<usize> {
     rows.ok_or_else(|| invalid!("Input value for unpack must be at least a vector but received shape: {shape}"))
 }
 
-/// As scatter, to all elements in order.
+/// As scatter, for all elements in order.
 pub(crate) fn unpack_kernel(_: &Setup<'_>) -> Result<Kernel> {
     Ok(many(|ctx, mut inputs| {
         let (array, value) = (find_array(ctx, &mut inputs)?, inputs.tensor(1)?);

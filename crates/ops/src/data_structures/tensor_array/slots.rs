@@ -145,7 +145,7 @@ impl TensorArray {
         Ok(())
     }
 
-    /// Forgets everything; any further use is an error.
+    /// Closes the array and drops its elements; any further use is an error.
     pub fn close(&self) {
         let slots = {
             let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! Lists of tensors: making them, and their elements one by one.
+//! Ops that create lists of tensors, and read or write single elements.
 
 use super::{TensorList, merged};
 use crate::data_structures::arithmetic::scalar_variant;
@@ -126,7 +126,7 @@ pub fn tensor_list_resize(list: &Output, size: &Output) -> Output {
     list.scope().op("TensorListResize").input(list).input(size).output()
 }
 
-/// What is known of the shape of a list's elements, as integers.
+/// The known shape of a list's elements, as integers.
 pub fn tensor_list_element_shape(list: &Output) -> Output {
     list.scope().op("TensorListElementShape").input(list).attr("shape_type", DType::I32).output()
 }

@@ -1,4 +1,4 @@
-//! Lists of tensors as one tensor: stacked, picked, put one after the other.
+//! Ops that combine a list of tensors into one tensor: stack, gather, concat.
 
 use super::item::{element_shape, shape_of, tensor_list_element_shape, tensor_list_length, tensor_list_reserve};
 use super::{TensorList, merged};
@@ -239,7 +239,7 @@ fn concat_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     .heavy())
 }
 
-/// What is known of elements that are put one after the other: how many rows each has, and the shape of a row.
+/// The known sizes of elements that are concatenated: the number of rows of each, and the shape of a row.
 struct Concat {
     rows: Option<i64>,
     inner: PartialShape,
@@ -337,12 +337,12 @@ fn concat_lists_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         if shape.rank() == 0 {
             let (a, b) =
                 (list_at(&a.variants()?[0], "input_a", 0, dtype)?, list_at(&b.variants()?[0], "input_b", 0, dtype)?);
-            return scalar_variant(both(a, b, 0)?);
+            return scalar_variant(add_elements(a, b, 0)?);
         }
         let pairs = a.variants()?.iter().zip(b.variants()?).enumerate();
         let lists: Result<Vec<Variant>> = pairs
             .map(|(i, (a, b))| {
-                let list = both(list_at(a, "input_a", i, dtype)?, list_at(b, "input_b", i, dtype)?, i)?;
+                let list = add_elements(list_at(a, "input_a", i, dtype)?, list_at(b, "input_b", i, dtype)?, i)?;
                 Ok(Variant::Object(std::sync::Arc::new(list)))
             })
             .collect();
@@ -359,7 +359,7 @@ fn list_at(variant: &Variant, name: &str, i: usize, dtype: DType) -> Result<Tens
     }
 }
 
-fn both(mut a: TensorList, b: TensorList, i: usize) -> Result<TensorList> {
+fn add_elements(mut a: TensorList, b: TensorList, i: usize) -> Result<TensorList> {
     if a.element_shape != b.element_shape {
         return Err(invalid!(
             "input_a and input_b TensorList element shapes are not identical at index {i}.  Saw {} vs. {}",

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tensor::wire::{partial_shape_from_bytes, partial_shape_to_bytes};
 use tensor::{AddTensors, DType, PartialShape, Tensor, Variant, VariantData, VariantObject};
 
-/// What a list is called where it travels.
+/// The type name of a list in serialized variants.
 pub(crate) const TYPE_NAME: &str = "tensorflow::TensorList";
 
 /// More places than this are refused: a number alone must not take all memory.
@@ -23,7 +23,7 @@ const MOST: usize = 1 << 24;
 pub struct TensorList {
     /// Type of the elements.
     pub dtype: DType,
-    /// What is known of the shape of all elements.
+    /// The known shape of all elements.
     pub element_shape: PartialShape,
     /// How many elements it may have; any number if that is negative.
     pub max_num_elements: i32,
@@ -51,7 +51,7 @@ impl TensorList {
         Arc::make_mut(&mut self.tensors)
     }
 
-    /// Makes the list so long, with empty places at the end.
+    /// Resizes the list, with unset elements at the end.
     pub fn resize(&mut self, len: usize) -> Result<()> {
         if len > MOST {
             return Err(exhausted!("OOM when allocating a list of {len} tensors"));

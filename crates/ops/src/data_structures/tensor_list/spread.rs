@@ -1,4 +1,4 @@
-//! One tensor as a list: cut into rows, into parts, or spread over places.
+//! Ops that split a tensor into a list: rows, parts, scattered elements.
 
 use super::TensorList;
 use super::item::{partial_shape, zeros};
@@ -228,7 +228,7 @@ fn count_of(num_elements: &Tensor) -> Result<i32> {
     }
 }
 
-/// Puts rows of a tensor to places that are there.
+/// Scatters rows of a tensor to existing elements.
 fn spread(list: &mut TensorList, tensor: &Tensor, indices: &[i32]) -> Result<()> {
     let tensors = list.tensors_mut();
     for (i, &index) in indices.iter().enumerate() {
