@@ -72,8 +72,21 @@ fn crates_use_only_what_the_table_allows() {
 #[test]
 fn nothing_below_grpc_knows_the_network() {
     for name in [
-        "status", "proto", "math", "tensor", "graph", "op", "ops", "exec", "plan", "gradient", "cluster", "io",
-        "layers", "membership", "durable",
+        "status",
+        "proto",
+        "math",
+        "tensor",
+        "graph",
+        "op",
+        "ops",
+        "exec",
+        "plan",
+        "gradient",
+        "cluster",
+        "io",
+        "layers",
+        "membership",
+        "durable",
     ] {
         let path = root().join("crates").join(name).join("Cargo.toml");
         let Ok(manifest) = fs::read_to_string(path) else { continue };

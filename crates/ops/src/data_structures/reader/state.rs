@@ -32,8 +32,8 @@ struct State {
     /// The position of the last failed read. The next read starts there: a temporary fault loses no record, and a
     /// permanent one is reported by every read.
     stuck: Option<u64>,
-    /// True if work on the file began before it could be opened, so that opening is retried.
-    far: bool,
+    /// True if the current file is in a remote file system, so that reading it may take time.
+    is_remote: bool,
 }
 
 /// The numbers that a reader reports.
@@ -102,9 +102,13 @@ impl Reader {
         let mut state = self.state.lock();
         if !state.busy {
             state.busy = true;
-            let far = state.far;
+            let is_remote = state.is_remote;
             drop(state);
-            return if far { self.advance_elsewhere(request, waiter) } else { self.advance(env, request, waiter) };
+            return if is_remote {
+                self.advance_elsewhere(request, waiter)
+            } else {
+                self.advance(env, request, waiter)
+            };
         }
         let number = state.line.join(request, waiter);
         let reader = self.clone();
@@ -176,10 +180,10 @@ impl Reader {
             }
             opened => opened?,
         };
-        let far = self.systems.of(&String::from_utf8_lossy(work)).is_ok_and(|system| system.is_far());
+        let is_remote = self.systems.of(&String::from_utf8_lossy(work)).is_ok_and(|system| system.is_far());
         let mut state = self.state.lock();
         state.opened = Some(opened);
-        state.far = far;
+        state.is_remote = is_remote;
         state.counts.started += 1;
         Ok(())
     }
