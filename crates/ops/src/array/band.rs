@@ -33,7 +33,7 @@ impl Range {
     /// The main diagonal.
     pub(super) const MAIN: Range = Range { lower: 0, upper: 0 };
 
-    /// One number, or the lowest and the highest.
+    /// The diagonals in a tensor with one number, or with the lowest and the highest.
     pub(super) fn of(k: &Tensor) -> Result<Range> {
         if k.shape().rank() > 1 {
             return Err(invalid!("diag_index must be a scalar or vector, received shape: {}", k.shape()));

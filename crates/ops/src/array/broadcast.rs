@@ -49,7 +49,7 @@ pub fn broadcast_gradient_args(lhs: &Output, rhs: &Output) -> (Output, Output) {
     (node.output(0), node.output(1))
 }
 
-/// Every element gets the gradients of all its copies.
+/// Every element gets the sum of the gradients of its copies.
 fn broadcast_to_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let (input, shape) = (op.input(0), op.input(1));
     let from = super::shape::shape_as(&input, shape.dtype());

@@ -209,7 +209,7 @@ pub(crate) fn join_rows<E: Unit>(pool: &Pool, parts: &[(&[E], usize)], out: &mut
     });
 }
 
-/// One row only: the parts are copied whole, each by all threads.
+/// With a single row the parts are copied whole, each by all threads.
 fn join_whole<E: Unit>(pool: &Pool, parts: &[(&[E], usize)], mut out: &mut [E]) {
     for &(part, width) in parts {
         let (head, rest) = out.split_at_mut(width);

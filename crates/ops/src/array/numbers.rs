@@ -8,7 +8,7 @@ pub(crate) trait Summed: Element + Number {
     /// Converts a count.
     fn of_count(count: usize) -> Self;
 
-    /// With the sign of the imaginary part changed, if there is one.
+    /// The complex conjugate; a real number is its own conjugate.
     #[inline(always)]
     fn conjugate(self) -> Self {
         self

@@ -232,7 +232,7 @@ fn v3_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })))
 }
 
-/// All elements rounded, with one range for all or one for each index of the axis.
+/// Rounds all elements, with one range for all or one for each index of the axis.
 fn rounded<T: Real>(rounding: Rounding, bits: u32, mut input: Tensor, min: &Tensor, max: &Tensor) -> Result<Tensor> {
     let [_, depth, after] = match usize::try_from(rounding.axis) {
         Ok(axis) => around(input.shape(), axis),

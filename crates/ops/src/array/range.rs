@@ -55,7 +55,7 @@ trait Step: Element {
     fn count(start: Self, limit: Self, delta: Self) -> Result<usize>;
     /// `start + index delta`.
     fn at(start: Self, delta: Self, index: usize) -> Self;
-    /// One of `parts` equal parts of the way from `start` to `stop`.
+    /// The length of one of `parts` equal steps from `start` to `stop`.
     fn part(start: Self, stop: Self, parts: usize) -> Self;
 }
 

@@ -133,7 +133,7 @@ fn prod_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![gather(&dy, &ids) * rest, NoGradient])
 }
 
-/// Those that have the extreme value of their segment share its gradient.
+/// The elements that have the extreme value of their segment share its gradient.
 fn extreme_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [data, ids] = op.inputs()?;
     let chosen = nodes::pair("Equal", &data, &gather(&op.output(0), &ids));

@@ -53,7 +53,7 @@ impl Masks {
 pub(super) struct Piece {
     /// The first index; only if `len` is known and not zero.
     pub start: i64,
-    /// From one index to the next; not zero.
+    /// The distance from one index to the next; not zero.
     pub step: i64,
     /// How many; -1 if unknown.
     pub len: i64,

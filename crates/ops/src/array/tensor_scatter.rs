@@ -88,7 +88,7 @@ fn sub_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![dy.clone(), NoGradient, -gather_nd(dy, &op.input(1))])
 }
 
-/// Those that have the extreme value share its gradient.
+/// The elements that have the extreme value share its gradient.
 fn extreme_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [tensor, indices, updates] = op.inputs()?;
     let output = op.output(0);

@@ -7,7 +7,7 @@ use tensor::{Bytes, ResourceHandle, Tensor, Variant};
 pub(crate) trait Unit: Clone + Default + Send + Sync + 'static {
     /// All units of a tensor.
     fn of(tensor: &Tensor) -> Result<&[Self]>;
-    /// All units of a tensor, to be written.
+    /// All units of a tensor, mutable.
     fn of_mut(tensor: &mut Tensor) -> Result<&mut [Self]>;
 
     /// The first unit of a tensor that may be missing; zero if it is, or if the tensor is empty.

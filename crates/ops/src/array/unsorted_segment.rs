@@ -97,7 +97,7 @@ fn sum_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![picked(dy, &op.input(1)).0, NoGradient, NoGradient])
 }
 
-/// Those that have the extreme value of their segment share its gradient.
+/// The elements that have the extreme value of their segment share its gradient.
 fn extreme_rule(op: &Node, dy: &Output) -> Result<Grads> {
     let [data, ids, count] = op.inputs()?;
     let (extremes, known) = picked(&op.output(0), &ids);

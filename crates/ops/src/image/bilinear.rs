@@ -93,7 +93,7 @@ fn run<T: Pixel>(ctx: &Ctx<'_>, mapping: Mapping, images: Tensor, size: Tensor) 
     Ok(out)
 }
 
-/// One line between two.
+/// Interpolates one line from two.
 fn interpolate<T: Pixel>(top: &[T], bottom: &[T], part: f32, cols: &[Between], channels: usize, out: &mut [f32]) {
     for (out, col) in out.chunks_exact_mut(channels).zip(cols) {
         let (left, right) = (col.lower * channels, col.upper * channels);

@@ -129,7 +129,7 @@ fn rgb_of<T: Real>([hue, saturation, value]: [T; 3]) -> [T; 3] {
     [red, green, blue].map(|part| grey.add(saturation.mul(part)).mul(value))
 }
 
-/// One number that a change depends on.
+/// The scalar that a change depends on.
 fn amount(name: &str, tensor: &Tensor) -> Result<f32> {
     match tensor.shape().rank() {
         0 => tensor.to_scalar::<f32>(),

@@ -195,7 +195,8 @@ impl Pixels {
         Pixels { height, width, channels, values, top: if wide { u16::MAX } else { 255 } }
     }
 
-    /// With as many channels as wanted: grey is repeated or made by `grey`, alpha dropped or made opaque.
+    /// Converts to the requested number of channels: grey is repeated or computed by `grey`, alpha dropped or made
+    /// opaque.
     fn with_channels(mut self, wanted: usize, grey: impl Fn([u16; 3]) -> u16) -> Pixels {
         let (found, top) = (self.channels, self.top);
         if wanted == 0 || wanted == found {

@@ -118,7 +118,7 @@ pub(crate) fn two_sizes(size: &Tensor) -> Result<[i64; 2]> {
     }
 }
 
-/// One pixel of an axis that is part of a resized pixel, and with what weight.
+/// A pixel of an axis that contributes to a resized pixel, and its weight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tap {
     /// The position in the original.

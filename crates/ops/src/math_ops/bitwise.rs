@@ -74,7 +74,7 @@ binary_builders! {
 }
 
 unary_builders! {
-    /// All bits turned around.
+    /// Inverts all bits.
     invert = "Invert";
     /// How many bits are set.
     population_count = "PopulationCount";

@@ -105,7 +105,7 @@ fn part(op: &str, z: &Output) -> Output {
 pub(super) trait Conjugate: Number {
     /// One half.
     const HALF: Self;
-    /// With the sign of the imaginary part turned.
+    /// The complex conjugate.
     fn conjugate(self) -> Self;
 }
 

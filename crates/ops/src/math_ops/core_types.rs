@@ -74,7 +74,7 @@ fn wider(dtype: DType) -> &'static [DType] {
     }
 }
 
-/// From a narrow type to the one a kernel is compiled for, and back.
+/// Converts a narrow type to the one a kernel is compiled for, and back.
 struct Detour {
     dtype: DType,
     core: DType,

@@ -161,7 +161,7 @@ fn run_betainc<T: Element + Real>(ctx: &Ctx<'_>, mut inputs: Inputs) -> Result<T
     Ok(out)
 }
 
-/// All three have one shape, but for single numbers.
+/// All three have one shape, except for scalars.
 fn common_shape(a: &Tensor, b: &Tensor, x: &Tensor) -> Result<Shape> {
     let all = [("a", a.shape()), ("b", b.shape()), ("x", x.shape())];
     for (first, second) in [(0, 1), (0, 2), (1, 2)] {

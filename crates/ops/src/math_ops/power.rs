@@ -57,7 +57,7 @@ fn exponents<T: Number + PartialOrd>(_: &[T], y: &[T]) -> Result<()> {
     }
 }
 
-/// By squaring; the exponent is not negative.
+/// Integer power by repeated squaring; the exponent is not negative.
 fn integer_power<T: Number + Into<i64>>(x: T, y: T) -> T {
     let (mut power, mut square, mut rest): (T, T, i64) = (T::ONE, x, y.into());
     while rest > 0 {

@@ -79,7 +79,7 @@ pub(crate) const OPS: &[Op] = &[
 /// Along which axes to reduce.
 #[derive(Clone, Copy, Debug)]
 pub enum Axes<'a> {
-    /// All of them; the rank must be known.
+    /// All axes; the rank must be known.
     All,
     /// These; negative ones count from the last.
     These(&'a [i32]),

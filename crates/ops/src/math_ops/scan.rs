@@ -43,9 +43,9 @@ pub(crate) const OPS: &[Op] = &[
 /// Which elements a running result covers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scan {
-    /// All before the element, without itself.
+    /// True if an element is not included in its own result.
     pub exclusive: bool,
-    /// From the end of the axis towards its start.
+    /// True if the scan runs from the end of the axis to its start.
     pub reverse: bool,
 }
 

@@ -78,7 +78,7 @@ fn run_select(ctx: &Ctx<'_>, meets: Meets, name: &str, mut inputs: Inputs) -> Re
         Meets::Alike => condition_of(condition, &t, &e, name)?,
         Meets::Broadcast => condition,
     };
-    // One truth value chooses one tensor whole.
+    // A single truth value chooses a whole tensor.
     if condition.elements() == 1 && t.shape() == e.shape() && condition.shape().rank() <= t.shape().rank() {
         return Ok(outputs![if condition.to_scalar::<bool>()? { t } else { e }]);
     }

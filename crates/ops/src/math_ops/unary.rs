@@ -119,7 +119,7 @@ unary_builders! {
     reciprocal = "Reciprocal";
     /// The square root.
     sqrt = "Sqrt";
-    /// One over the square root.
+    /// The inverse of the square root.
     rsqrt = "Rsqrt";
 }
 

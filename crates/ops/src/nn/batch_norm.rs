@@ -201,7 +201,7 @@ fn add_side<T: Element + Normal>(ctx: &Ctx<'_>, y: Tensor, side: Tensor, relu: b
     })
 }
 
-/// By which moments to normalise, and which to report.
+/// The moments that normalise, and those that are returned.
 struct Moments {
     by: (Vec<f32>, Vec<f32>),
     running: (Vec<f32>, Vec<f32>),

@@ -217,7 +217,7 @@ impl Search {
         leaves
     }
 
-    /// One more time step, with the logarithms of the probabilities of all classes; the last is the blank.
+    /// Advances one time step, with the logarithms of the probabilities of all classes; the last class is the blank.
     fn step(&mut self, log: &[f64]) {
         let branches = self.sorted();
         for &beam in &branches {

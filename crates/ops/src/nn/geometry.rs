@@ -136,7 +136,7 @@ pub(crate) enum Padding {
     Same,
     /// No padding.
     Valid,
-    /// So much before and after each axis.
+    /// These numbers of elements before and after each axis.
     Explicit([(usize, usize); 3]),
 }
 
@@ -176,9 +176,9 @@ impl Padding {
 pub(crate) struct Geometry {
     /// The order of the axes.
     pub layout: Layout,
-    /// From one output to the next.
+    /// The distance from one output to the next.
     pub strides: [usize; 3],
-    /// From one neighbour in the window to the next.
+    /// The distance from one neighbour in the window to the next.
     pub dilations: [usize; 3],
     /// The padding around the image.
     pub padding: Padding,

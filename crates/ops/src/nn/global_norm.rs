@@ -72,7 +72,7 @@ fn run<T: Element + Real>(ctx: &Ctx<'_>, mut inputs: Inputs, epsilon: f64, scale
     Ok(outputs![out])
 }
 
-/// One over the deviation, times gamma if wanted.
+/// The inverse deviation, multiplied by gamma if requested.
 fn inverse_deviation<T: Element + Real>(
     variance: &Tensor,
     gamma: &Tensor,

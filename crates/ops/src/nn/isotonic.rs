@@ -36,7 +36,7 @@ fn both_unchanged(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![query.inputs[0].clone(); 2])
 }
 
-/// Every number of a run had the same part in its mean, so the gradient of a run is spread evenly over it.
+/// All numbers of a run contribute equally to its mean, so the gradient of a run is spread evenly over it.
 fn rule(op: &Node, dy: &[Option<Output>]) -> Result<Grads> {
     let Some(Some(dy)) = dy.first() else { return Ok(vec![None]) };
     let (x, runs) = (op.input(0), places_of_runs(&op.output(1)));

@@ -5,7 +5,7 @@ use op::Ctx;
 use status::{Result, invalid};
 use tensor::{Element, Tensor};
 
-/// Every element through `f`.
+/// Applies `f` to every element.
 pub(crate) fn map<T: Element>(
     ctx: &Ctx<'_>,
     cost: f32,

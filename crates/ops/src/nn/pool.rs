@@ -26,7 +26,7 @@ impl Pooling {
         Pooling::new(layout, padding, &attrs.integers("ksize")?, &attrs.integers("strides")?)
     }
 
-    /// With the window and strides of every axis.
+    /// Builds a pooling with the window and strides of every axis.
     pub fn new(layout: Layout, padding: Padding, ksize: &[i64], strides: &[i64]) -> Result<Pooling> {
         check_sizes(layout, ksize, strides)?;
         let size = |values: &[i64]| layout.spatial_of(values, 1).map(|size| size as usize);

@@ -39,7 +39,7 @@ impl Column {
 pub(super) enum Place<'a> {
     /// It is the only one.
     Single,
-    /// At an index of a batch, under a name if it has one.
+    /// The index in a batch, and the name if there is one.
     Batch(usize, Option<&'a Bytes>),
 }
 

@@ -94,7 +94,7 @@ impl Format {
         records.strings()?.iter().enumerate().map(fields).collect()
     }
 
-    /// Those fields of a record that are asked for.
+    /// The requested fields of a record.
     fn fields(&self, record: &Bytes) -> Result<Vec<Bytes>> {
         let (mut at, mut number, mut fields) = (0, 0, Vec::new());
         while at < record.len() {

@@ -89,7 +89,7 @@ impl Context {
         self.ends.iter().zip(std::iter::once(&0).chain(&self.ends)).map(|(end, start)| end - start)
     }
 
-    /// All values, missing ones filled in.
+    /// All values; missing ones are replaced by the default.
     pub fn dense(self, batch: &Batch<'_>, dense: &Dense, found: &[Option<&[u8]>]) -> Result<Tensor> {
         let (form, key) = (&dense.form, String::from_utf8_lossy(&dense.key));
         let most = self.counts().max().unwrap_or(0).max(dense.default.elements());
@@ -192,7 +192,7 @@ impl Lists {
         })
     }
 
-    /// All values, short lists made longer, and how long they were.
+    /// All values, with short lists padded, and the original lengths.
     pub fn dense(
         self,
         batch: &Batch<'_>,

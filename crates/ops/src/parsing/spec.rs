@@ -39,7 +39,7 @@ pub(super) struct Ragged {
     pub splits: DType,
 }
 
-/// All features that are wanted of an example.
+/// All requested features of an example.
 pub(super) struct Spec {
     pub dense: Vec<Dense>,
     pub sparse: Vec<Sparse>,
@@ -68,7 +68,7 @@ impl DenseForm {
         self.dims().split_first().map(|(_, inner)| inner.to_vec()).unwrap_or_default()
     }
 
-    /// All dimensions; one that is not known counts nothing.
+    /// All dimensions; an unknown one is zero.
     pub fn dims(&self) -> Vec<usize> {
         self.shape.dims().unwrap_or_default().iter().map(|&dim| usize::try_from(dim).unwrap_or(0)).collect()
     }

@@ -114,7 +114,7 @@ fn hits_shapes(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 enum Sampler {
     Uniform,
     LogUniform,
-    /// By how often each class was true before.
+    /// By the frequency of each class among the true classes so far.
     Learned(Mutex<Learned>),
     /// By fixed weights.
     Fixed(Fixed),

@@ -74,7 +74,7 @@ fn gather_nd_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![dense, NoGradient])
 }
 
-fn held<'a>(query: &'a ShapeQuery<'_>) -> Option<&'a [i64]> {
+fn variable_dims<'a>(query: &'a ShapeQuery<'_>) -> Option<&'a [i64]> {
     query.variables.first()?.as_ref()?.1.dims()
 }
 

@@ -8,9 +8,9 @@ use tensor::DType;
 /// How a node names the variables it works on.
 #[derive(Clone)]
 pub(crate) enum Target {
-    /// By references; it passes the first one on.
+    /// The variables are references; the first one is returned.
     Ref,
-    /// By handles, found on this device; it passes nothing on.
+    /// The variables are behind handles of this device; nothing is returned.
     Handle(Home),
 }
 

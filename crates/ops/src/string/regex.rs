@@ -47,7 +47,7 @@ pub fn regex_full_match(input: &Output, pattern: &str) -> Output {
     input.scope().op("StaticRegexFullMatch").input(input).attr("pattern", pattern).output()
 }
 
-/// Every match of a pattern replaced by `rewrite`, in which `\1` is the first group.
+/// Replaces every match of a pattern by `rewrite`, in which `\1` is the first group.
 pub fn regex_replace(input: &Output, pattern: &str, rewrite: &str) -> Output {
     let node = input.scope().op("StaticRegexReplace").input(input).attr("pattern", pattern);
     node.attr("rewrite", rewrite).output()

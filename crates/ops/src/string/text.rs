@@ -37,12 +37,12 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-/// Every letter in lower case; `encoding` is empty for ASCII only, or `utf-8`.
+/// Converts all letters to lower case; `encoding` is empty for ASCII only, or `utf-8`.
 pub fn string_lower(input: &Output, encoding: &str) -> Output {
     input.scope().op("StringLower").input(input).attr("encoding", encoding).output()
 }
 
-/// Every letter in upper case; `encoding` is empty for ASCII only, or `utf-8`.
+/// Converts all letters to upper case; `encoding` is empty for ASCII only, or `utf-8`.
 pub fn string_upper(input: &Output, encoding: &str) -> Output {
     input.scope().op("StringUpper").input(input).attr("encoding", encoding).output()
 }

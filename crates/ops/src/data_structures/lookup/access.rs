@@ -217,7 +217,7 @@ fn from_file_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         columns.check(table.key_dtype, table.value_dtype)?;
         let (keys, values) = columns.read(&file, &systems.read(&file)?, table.key_dtype, table.value_dtype)?;
         match table.import(keys, values) {
-            // Whoever fills a table from a file names it after the file: that it is filled already is fine.
+            // Nodes that fill a table from a file name the table after the file, so it may be filled already.
             Err(error) if error.code == status::Code::FailedPrecondition && table.len() > 0 => Ok(outputs![]),
             result => result.map(|()| outputs![]),
         }

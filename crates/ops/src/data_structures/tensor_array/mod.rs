@@ -373,7 +373,7 @@ fn concat_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![rows_of(query, "element_shape_except0", -1)?, PartialShape::of_rank(1)])
 }
 
-/// So many rows of the shape in an attribute.
+/// The shape of a number of rows, each of the shape in an attribute.
 fn rows_of(query: &ShapeQuery<'_>, attr: &str, rows: i64) -> Result<PartialShape> {
     match query.attr(attr)? {
         AttrValue::Shape(shape) if shape.dims().is_some() => {

@@ -110,7 +110,7 @@ fn gathered(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![rows_of(query, 2, rows)])
 }
 
-/// So many rows of the shape that an input holds.
+/// The shape of a number of rows, each of the shape in an input.
 fn rows_of(query: &ShapeQuery<'_>, input: usize, rows: i64) -> PartialShape {
     let whole = query.inputs[input].rank() == Some(0);
     match shape_from_input(query, input).dims() {
