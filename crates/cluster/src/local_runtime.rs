@@ -108,7 +108,11 @@ impl Drop for LocalRuntime {
             && thread.thread().id() != std::thread::current().id()
         {
             let _ = thread.join();
-            jobs.into_values().for_each(|job| drop(job.work.lock().take()));
+        }
+        // The job that drops this runtime is locked, and ends by itself.
+        for job in jobs.into_values() {
+            let work = job.work.try_lock().and_then(|mut work| work.take());
+            drop(work);
         }
     }
 }
