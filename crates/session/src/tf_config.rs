@@ -1,22 +1,22 @@
-//! Clusters as JSON, and the TF_CONFIG that names a process's place in one.
+//! Clusters as JSON, and `TF_CONFIG`, which gives a process its cluster and its task.
 
 use cluster::{Addresses, ClusterSpec, Task};
 use serde_json::{Map, Value, json};
 use status::{Error, Result, invalid};
 
-/// What the environment variable TF_CONFIG says.
+/// The content of the environment variable `TF_CONFIG`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TfConfig {
-    /// The cluster, if it names one.
+    /// The cluster, if there is one.
     pub cluster: Option<ClusterSpec>,
     /// The job of this process.
     pub job: Option<String>,
-    /// Its number in that job.
+    /// The number of its task.
     pub index: Option<u32>,
 }
 
 impl TfConfig {
-    /// Reads the variable's text; an empty one, or an empty object, says nothing.
+    /// Reads the text of the variable. An empty text and an empty object give a default value.
     pub fn parse(text: &str) -> Result<TfConfig> {
         if text.trim().is_empty() {
             return Ok(TfConfig::default());

@@ -1,6 +1,8 @@
-//! Sessions in this process: steps, pieces, callables, errors, and a model that learns.
+//! Sessions: steps, partial runs, callables, errors, and a model that is trained.
 
+mod async_programs;
 mod device_types;
+mod in_process;
 mod learning;
 mod server;
 mod target;
@@ -35,7 +37,7 @@ fn a_formula_gives_its_value() {
 }
 
 #[test]
-fn answers_have_the_shape_of_what_was_asked() {
+fn values_have_the_types_that_the_caller_names() {
     let graph = graph();
     let a = constant(&graph.root(), Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]));
     let b = constant(&graph.root(), Tensor::from(7i64));
@@ -66,7 +68,7 @@ fn wrong_types_are_errors() {
 
 #[test]
 fn a_server_may_be_started_after_its_client() {
-    // The socket is there, but nobody serves on it until the session waits for that.
+    // The socket listens, but no server answers on it before the session waits for one.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let graph = graph();
@@ -88,7 +90,7 @@ fn a_server_may_be_started_after_its_client() {
 }
 
 #[test]
-fn a_server_listens_where_it_is_told_to() {
+fn a_server_listens_on_the_chosen_interface() {
     let start = |address: &str, bind: Option<&str>| {
         let task = Task { job: "worker".to_string(), index: 0 };
         let cluster = ClusterSpec::new().with_task("worker", 0, address).unwrap();
@@ -106,7 +108,7 @@ fn a_server_listens_where_it_is_told_to() {
     for (address, bind, place) in [
         ("outside.invalid:7", None, "outside.invalid:7"),
         ("127.0.0.1:0", Some("outside.invalid"), "outside.invalid:0"),
-        ("127.0.0.1:0", Some("2001:db8::1"), "[2001:db8::1]:0"), // an address of documentation, nobody's
+        ("127.0.0.1:0", Some("2001:db8::1"), "[2001:db8::1]:0"), // reserved for documentation, so no machine has it
     ] {
         let error = start(address, bind).err().unwrap();
         assert!(error.message.starts_with(&format!("Cannot listen on {place}: ")), "{error}");
@@ -114,7 +116,7 @@ fn a_server_listens_where_it_is_told_to() {
 }
 
 #[test]
-fn what_is_fed_can_be_fetched() {
+fn a_fed_tensor_can_be_fetched() {
     let graph = graph();
     let x = scalar(&graph, "x");
     let y = &x + 1.0;
@@ -123,7 +125,7 @@ fn what_is_fed_can_be_fetched() {
 }
 
 #[test]
-fn nodes_made_between_steps_are_run() {
+fn nodes_added_between_steps_are_run() {
     let graph = graph();
     let x = scalar(&graph, "x");
     let session = Session::local(&graph);
@@ -134,7 +136,7 @@ fn nodes_made_between_steps_are_run() {
 }
 
 #[test]
-fn a_building_error_is_told_by_run() {
+fn run_returns_the_error_of_building_the_graph() {
     let graph = graph();
     let bad = graph.root().op("NoSuchOp").output();
     let error = Session::local(&graph).run::<Tensor>(&bad).unwrap_err();
@@ -166,7 +168,7 @@ fn callables_take_feeds_by_place() {
 }
 
 #[test]
-fn a_step_runs_piece_by_piece() {
+fn a_step_runs_in_several_parts() {
     let graph = graph();
     let (a, b, c) = (scalar(&graph, "a"), scalar(&graph, "b"), scalar(&graph, "c"));
     let first = &a + &b;
@@ -191,7 +193,7 @@ fn devices_are_as_many_as_configured() {
 #[test]
 fn a_step_over_its_time_is_ended() {
     let graph = graph();
-    // Nobody ever sends what this waits for.
+    // The tensor that this waits for is never sent.
     let device = "/job:localhost/replica:0/task:0/device:CPU:0";
     let never = graph
         .root()
@@ -294,7 +296,7 @@ fn a_product_gives_the_same_alone_and_with_what_follows_it() {
         for activation in ["Relu", "Relu6", "Elu", "Tanh", "Sigmoid", "LeakyRelu"] {
             let result = root.op(activation).input(&shifted).output();
             let alone: Tensor = session.run_with(&result, feeds()).unwrap();
-            // Whoever asks for the values between gets them, so nothing is joined here.
+            // The values in between are fetched too, so that no ops are joined.
             let (apart, _, _): (Tensor, Tensor, Tensor) =
                 session.run_with((&result, &shifted, &product), feeds()).unwrap();
             let (alone, apart) = (alone.values::<f32>().unwrap(), apart.values::<f32>().unwrap());

@@ -1,4 +1,4 @@
-//! Sessions on servers in this process: what a server gives them unasked, and what they learn of their placement.
+//! Sessions on servers over a socket: the server's default configuration, and the placement in the metadata.
 
 use crate::{ClusterSpec, LocalCluster, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
 use ops::array::constant::constant;
@@ -23,7 +23,7 @@ fn only(filter: &str) -> SessionConfig {
 }
 
 #[test]
-fn what_the_server_has_is_laid_under_what_a_session_asks_for() {
+fn a_session_is_completed_with_the_default_configuration_of_its_server() {
     let cluster = cluster(SessionConfig { log_placement: true, ..only("/job:worker") });
     let graph = super::graph();
     let three = constant(&graph.root(), Tensor::from(3f32));
@@ -38,11 +38,11 @@ fn what_the_server_has_is_laid_under_what_a_session_asks_for() {
 }
 
 #[test]
-fn a_session_learns_its_placement_once() {
+fn the_placement_is_returned_once() {
     let cluster = cluster(SessionConfig::default());
     let graph = super::graph();
-    let far = graph.root().on("/job:ps");
-    let sum = constant(&far, Tensor::from(3f32)) + 1.0;
+    let ps = graph.root().on("/job:ps");
+    let sum = constant(&ps, Tensor::from(3f32)) + 1.0;
     let config = SessionConfig { log_placement: true, ..SessionConfig::default() };
     let session = Session::with_config(&cluster.targets("worker")[0], &graph, config).unwrap();
     let placement = || session.run_with_options::<f32>(&sum, feeds! {}, RunOptions::default()).unwrap().1.placement();

@@ -1,4 +1,4 @@
-//! Targets of sessions: which are servers, which are this process, which are mistakes.
+//! Targets of sessions: servers, this process, and mistakes.
 
 use super::graph;
 use crate::{ClusterSpec, Server, ServerOptions, Session, Task};
@@ -25,7 +25,7 @@ fn unknown_targets_are_refused() {
 }
 
 #[test]
-fn targets_without_a_host_and_a_port_are_refused_before_anybody_is_waited_for() {
+fn targets_without_a_host_and_a_port_are_refused_at_once() {
     for (target, address) in [
         ("worker0.example.com:port", "worker0.example.com:port"),
         ("grpc:/127.0.0.1:1", "grpc:/127.0.0.1:1"),
