@@ -34,6 +34,11 @@ pub struct SessionConfig {
     pub cluster: Option<ClusterSpec>,
     /// Run the graph as it is, without any optimization.
     pub no_rewriting: bool,
+    /// Return the cost graph of a step after this many steps of the same signature, and again after as many; zero for
+    /// never.
+    pub cost_graph_every: i64,
+    /// Steps of a signature that are skipped before `cost_graph_every` counts.
+    pub cost_graph_after: i64,
     /// Values for the kernels in this process, such as file systems. Servers have their own.
     pub extensions: Extensions,
 }
@@ -71,6 +76,8 @@ impl SessionConfig {
             step_timeout: self.step_timeout.or(default.step_timeout),
             inter_op_threads: or(self.inter_op_threads, default.inter_op_threads),
             intra_op_threads: or(self.intra_op_threads, default.intra_op_threads),
+            cost_graph_every: if self.cost_graph_every == 0 { default.cost_graph_every } else { self.cost_graph_every },
+            cost_graph_after: if self.cost_graph_after == 0 { default.cost_graph_after } else { self.cost_graph_after },
             cluster: self.cluster.or_else(|| default.cluster.clone()),
             ..self
         }

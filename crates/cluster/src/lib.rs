@@ -26,7 +26,7 @@ pub use api::{
 pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};
 pub use local_runtime::LocalRuntime;
-pub use master::{CallableOptions, Master, RunMetadata, RunStep, RunStepAnswer};
+pub use master::{CallableOptions, CostNode, Master, RunMetadata, RunStep, RunStepAnswer};
 pub use master_client::MasterClient;
 pub use runtime::{Runtime, Work};
 pub use spec::{Addresses, ClusterSpec, Task};

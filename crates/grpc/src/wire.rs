@@ -4,6 +4,7 @@ pub(crate) mod answers;
 pub(crate) mod buffers;
 pub(crate) mod pieces;
 pub(crate) mod server_def;
+pub(crate) mod session_options;
 pub(crate) mod split;
 pub(crate) mod stats;
 pub(crate) mod together;
@@ -97,6 +98,7 @@ fn milliseconds(number: i64) -> Option<Duration> {
 }
 
 pub(crate) fn session_config(config: pb::ConfigProto, target: String) -> Result<SessionConfig> {
+    session_options::warn_of_ignored(&config);
     let graph_options = config.graph_options.unwrap_or_default();
     let rewrite = graph_options.rewrite_options.unwrap_or_default();
     let level = graph_options.optimizer_options.map_or(0, |options| options.opt_level);
@@ -113,6 +115,8 @@ pub(crate) fn session_config(config: pb::ConfigProto, target: String) -> Result<
         target,
         cluster,
         no_rewriting: rewrite.disable_meta_optimizer && level < 0,
+        cost_graph_every: graph_options.build_cost_model,
+        cost_graph_after: graph_options.build_cost_model_after,
         ..SessionConfig::default()
     })
 }
@@ -129,6 +133,11 @@ pub(crate) fn encode_session_config(config: &SessionConfig) -> pb::ConfigProto {
         device_count: config.device_count.iter().map(|(kind, count)| (kind.clone(), *count as i32)).collect(),
         cluster_def: config.cluster.as_ref().map(encode_cluster),
         experimental: config.cluster.is_some().then(|| sharing(!config.isolate_state)),
+        graph_options: (config.cost_graph_every > 0).then(|| pb::GraphOptions {
+            build_cost_model: config.cost_graph_every,
+            build_cost_model_after: config.cost_graph_after,
+            ..pb::GraphOptions::default()
+        }),
         ..pb::ConfigProto::default()
     }
 }

@@ -1,11 +1,12 @@
 //! The master of a task: it plans the steps of its clients and runs them on the workers of the cluster.
 
 mod callable;
+mod cost_graph;
 mod discover;
 mod partial;
 mod plans;
-mod session;
-mod step;
+pub(crate) mod session;
+pub(crate) mod step;
 mod transfer_log;
 
 use crate::api::{DeviceAttributes, from_task};
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use tensor::Tensor;
 
 pub use callable::CallableOptions;
+pub use cost_graph::CostNode;
 pub use step::{RunMetadata, RunStep, RunStepAnswer};
 
 /// The master of one task. A session reaches it as a [`MasterClient`](crate::MasterClient).

@@ -12,13 +12,14 @@ use plan::Signature;
 use rustc_hash::FxHashMap;
 use status::{Result, internal, unavailable};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tensor::Tensor;
 
 /// The plans of a session. A plan stays valid when the graph grows, as nodes are only ever added.
 #[derive(Default)]
 pub(crate) struct Plans {
     by_signature: Mutex<FxHashMap<Signature, Planning>>,
-    count: std::sync::atomic::AtomicU64,
+    count: AtomicU64,
 }
 
 /// A plan, or the result of the planning that is under way.
@@ -37,6 +38,8 @@ pub(crate) struct Plan {
     pub unreported: Mutex<Vec<GraphDef>>,
     signature: Signature,
     number: u64,
+    /// How many steps have begun, in sessions that build cost graphs.
+    steps: AtomicI64,
 }
 
 /// A registered graph.
@@ -64,6 +67,12 @@ pub(crate) struct Exchanged {
 }
 
 impl Plan {
+    /// Counts a step, and tells whether its cost graph is wanted: TensorFlow's rule, for every `n`th step of a plan after
+    /// the first `after`.
+    pub fn wants_cost_graph(&self, every: i64, after: i64) -> bool {
+        every > 0 && self.steps.fetch_add(1, Ordering::Relaxed).wrapping_add(1).wrapping_sub(after) % every == 0
+    }
+
     /// Divides the feeds and fetches of a step among the parts, in the order of the parts.
     pub fn exchange(&self, feeds: Vec<(String, Tensor)>, fetches: &[String]) -> Result<Vec<Exchanged>> {
         let mut parts = vec![Exchanged::default(); self.parts.len()];
@@ -137,7 +146,7 @@ impl MasterSession {
     }
 
     async fn make_plan(&self, signature: &Signature) -> Result<Plan> {
-        let number = self.plans.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = self.plans.count.fetch_add(1, Ordering::Relaxed);
         let parts = run_long(&*self.worker.runtime, || self.cut(signature, number))?;
         let unreported = match self.config.log_placement {
             true => parts.iter().map(|part| part.graph.clone()).collect(),
@@ -153,6 +162,7 @@ impl MasterSession {
             unreported: Mutex::new(unreported),
             signature: signature.clone(),
             number,
+            steps: AtomicI64::new(0),
         })
     }
 

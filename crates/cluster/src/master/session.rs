@@ -61,6 +61,7 @@ impl MasterSession {
             Ok((graph, placement))
         })?;
         if config.log_placement {
+            tracing::info!(target: "placement", "{}", device_map(&attributes));
             log_placement(&graph, &placement, &devices, 0);
         }
         let session = MasterSession {
@@ -142,6 +143,13 @@ impl MasterSession {
 fn lowered(graph: FlatGraph, worker: &Worker, own: &Task) -> Result<FlatGraph> {
     let options = LowerOptions { home: own.spec(), always: false };
     Ok(plan::lower(&graph, worker.registry.as_ref(), &options)?.unwrap_or(graph))
+}
+
+/// The devices of a session, as TensorFlow logs them at its start. TensorFlow leaves out devices without a hardware
+/// description, as CPUs are; here every device is listed with its type.
+pub(crate) fn device_map(devices: &[DeviceAttributes]) -> String {
+    let lines: String = devices.iter().map(|device| format!("\n{} -> device: {}", device.name, device.kind)).collect();
+    format!("Device mapping:{lines}")
 }
 
 fn log_placement(graph: &FlatGraph, placement: &Placement, devices: &[Device], first: usize) {

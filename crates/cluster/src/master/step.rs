@@ -3,6 +3,7 @@
 use crate::RunOptions;
 use crate::api::{RunGraph, RunGraphAnswer, StepStats, TransferStats, from_task};
 use crate::ids;
+use crate::master::cost_graph::{CostNode, cost_graph};
 use crate::master::plans::{Exchanged, Plan, PlanPart};
 use crate::master::session::MasterSession;
 use crate::master::transfer_log::TransferLog;
@@ -14,6 +15,7 @@ use op::{Cancel, CancelToken};
 use plan::Signature;
 use rustc_hash::FxHashMap;
 use status::{Code, Error, Result, internal};
+use std::hash::Hash;
 use std::sync::Arc;
 use tensor::Tensor;
 
@@ -51,6 +53,8 @@ pub struct RunMetadata {
     /// The graphs that were run, one for each task: if the step's options ask for them, and for the first step of each
     /// signature in a session that logs its placement.
     pub partition_graphs: Vec<GraphDef>,
+    /// What the nodes cost, for steps that the session's configuration picks.
+    pub cost_graph: Vec<CostNode>,
 }
 
 impl RunMetadata {
@@ -117,6 +121,7 @@ impl MasterSession {
         options: &RunOptions,
     ) -> Result<RunStepAnswer> {
         let step_id = ids::step_id();
+        let wants_costs = plan.wants_cost_graph(self.config.cost_graph_every, self.config.cost_graph_after);
         let exchanged = plan.exchange(feeds, fetches)?;
         let mut calls = Vec::new();
         for (part, Exchanged { send, recv }) in plan.parts.iter().zip(exchanged) {
@@ -126,7 +131,7 @@ impl MasterSession {
                 step_id,
                 send,
                 recv,
-                trace: options.trace,
+                trace: options.trace || wants_costs,
                 ..RunGraph::default()
             };
             calls.push((part, request));
@@ -140,6 +145,12 @@ impl MasterSession {
         let answers = self.run_parts(calls).await;
         drop(cleanup);
         let mut answer = self.collect(plan, answers?, fetches, options)?;
+        if wants_costs {
+            answer.metadata.cost_graph = cost_graph(&self.partition_graphs(plan)?, &answer.metadata.stats);
+            if !options.trace {
+                answer.metadata.stats.clear();
+            }
+        }
         if let Some(log) = transfer_log {
             answer.metadata.transfers = log.close().await;
         }
@@ -205,11 +216,19 @@ impl MasterSession {
 
 /// The tensors of the fetches, in their order; the same tensor may be fetched twice.
 fn fetched(plan: &Plan, received: &FxHashMap<String, Tensor>, fetches: &[String]) -> Result<Vec<(String, Tensor)>> {
-    let tensor = |name: &String| {
-        let tensor = received.get(&plan.fetch(name)?.key).cloned();
-        Ok((name.clone(), tensor.ok_or_else(|| internal!("the step gave no value for {name}"))?))
+    let keys = fetches.iter().map(|name| Ok(&plan.fetch(name)?.key));
+    let named = |(tensor, name): (Result<Option<Tensor>>, &String)| {
+        Ok((name.clone(), tensor?.ok_or_else(|| internal!("the step gave no value for {name}"))?))
     };
-    fetches.iter().map(tensor).collect()
+    in_order(received, keys).zip(fetches).map(named).collect()
+}
+
+/// The values of these keys, with one lookup for each: a step may have as many fetches as its graph has nodes.
+pub(crate) fn in_order<'a, K: Eq + Hash, V: Clone>(
+    received: &'a FxHashMap<K, V>,
+    keys: impl Iterator<Item = Result<&'a K>>,
+) -> impl Iterator<Item = Result<Option<V>>> {
+    keys.map(|key| Ok(received.get(key?).cloned()))
 }
 
 /// A callback for the end of the session, until this is dropped.

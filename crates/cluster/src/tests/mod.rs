@@ -1,5 +1,5 @@
-//! Master and worker on a network without sockets: steps over several tasks, and what becomes of them when tasks
-//! fail, fall silent, restart or are not there yet.
+//! Master and worker on a network without sockets: steps over several tasks, while tasks fail, do not answer, restart or
+//! are not up yet.
 
 mod buffers;
 mod config;
@@ -7,6 +7,7 @@ mod local_runtime;
 mod net;
 mod partial;
 mod plans;
+mod scaling;
 mod spec;
 mod toy;
 
@@ -66,7 +67,7 @@ fn a_step_runs_over_three_tasks() {
 }
 
 #[test]
-fn slow_links_make_slow_steps_and_no_others() {
+fn slow_links_delay_only_the_steps_that_use_them() {
     let (net, client) = three();
     net.delay(Duration::from_secs(3600));
     assert_eq!(client.fetch("near"), Ok(9));
@@ -76,7 +77,7 @@ fn slow_links_make_slow_steps_and_no_others() {
 }
 
 #[test]
-fn the_cause_is_reported_and_not_its_echoes() {
+fn the_cause_is_reported_and_not_its_consequences() {
     let (_, client) = three();
     for _ in 0..20 {
         for fetch in ["f", "g", "h"] {
@@ -163,7 +164,7 @@ fn a_pull_ends_with_its_link_and_its_step() {
     assert_eq!(client.fetch("q"), Ok(7));
 }
 
-/// The transport ends the call when its time is up, and the caller would hear of that instead.
+/// The client's own timer ends the call when its time is over; the reason must reach the client before.
 #[test]
 fn a_step_is_given_up_a_moment_before_its_time_is_up() {
     for (time, earliest) in [(30_000, 29_900), (200, 180), (10, 9)].map(|(a, b)| (ms(a), ms(b))) {
@@ -304,7 +305,7 @@ fn an_address_that_belongs_to_another_task_is_an_error_that_says_so() {
 }
 
 #[test]
-fn transfers_are_noted_while_somebody_wants_them() {
+fn transfers_are_logged_while_a_client_asks_for_them() {
     let (net, client) = three();
     let worker = net.worker("worker:0").client();
     net.run(worker.logging(Logging { enable: true, ..Logging::default() })).expect("an answer");
@@ -322,7 +323,7 @@ fn transfers_are_noted_while_somebody_wants_them() {
 }
 
 #[test]
-fn a_traced_step_tells_what_travelled_and_leaves_no_notes() {
+fn a_traced_step_returns_its_transfers_and_leaves_no_log() {
     let (net, client) = three();
     let traced = |name: &str| {
         let options = RunOptions { trace: true, ..RunOptions::default() };
@@ -339,14 +340,14 @@ fn a_traced_step_tells_what_travelled_and_leaves_no_notes() {
     assert_eq!(found, [way(ps, own), way(own, ps), way(other, own)]);
     assert_eq!(traced("h").expect_err("the step fails").code, Code::InvalidArgument);
     while [ps, own, other].iter().any(|task| net.worker(task).transfers.start().is_some()) {
-        std::thread::yield_now(); // that nobody asks any more is told in the background
+        std::thread::yield_now(); // the end of the log is sent in the background
     }
     assert_eq!(client.fetch("d"), Ok(7));
     assert!([ps, own, other].iter().all(|task| net.worker(task).transfers.steps().is_empty()));
 }
 
 #[test]
-fn tasks_count_their_steps_and_the_bytes_that_came_and_went() {
+fn tasks_count_their_steps_and_the_bytes_received_and_sent() {
     let (net, client) = three();
     let counts = || ["worker:0", "worker:1", "ps:0"].map(|task| net.worker(task).counts());
     let of = |steps, bytes_in, bytes_out| TaskCounts { steps, bytes_in, bytes_out };

@@ -39,6 +39,10 @@ struct State {
     delay: Duration,
     /// Methods whose next call gets lost.
     lose: Vec<&'static str>,
+    /// How many calls were sent to other tasks, except for ends of steps, which follow in the background, and how many
+    /// nodes were registered with them.
+    sent_calls: usize,
+    sent_nodes: usize,
 }
 
 impl Net {
@@ -116,6 +120,16 @@ impl Net {
         let mut state = self.state.lock();
         state.calls.retain(|(_, _, call)| !call.is_canceled());
         state.calls.len()
+    }
+
+    /// How many calls were sent to other tasks, except for ends of steps.
+    pub fn sent_calls(&self) -> usize {
+        self.state.lock().sent_calls
+    }
+
+    /// How many nodes were registered at other tasks.
+    pub fn sent_nodes(&self) -> usize {
+        self.state.lock().sent_nodes
     }
 
     fn sleep(&self, time: Duration) -> oneshot::Receiver<()> {
@@ -221,7 +235,9 @@ impl Link {
                 if state.cut.iter().any(|link| joins(link, &self.from, &self.to)) {
                     return Err(self.lost("the link is cut"));
                 }
+                state.calls.retain(|(_, _, call)| !call.is_canceled());
                 state.calls.push((self.from.clone(), self.to.clone(), end));
+                state.sent_calls += usize::from(method != "cleanup_graph");
                 let lost = state.lose.iter().position(|lost| *lost == method);
                 lost.map_or(state.delay, |place| {
                     state.lose.remove(place);
@@ -258,11 +274,15 @@ macro_rules! carried {
 }
 
 impl WorkerClient for Link {
+    fn register_graph(&self, request: RegisterGraph) -> Future<'_, String> {
+        self.net.state.lock().sent_nodes += request.graph.nodes.len();
+        self.carry("register_graph", move |client| Box::pin(async move { client.register_graph(request).await }))
+    }
+
     carried! {
         get_status() -> Vec<DeviceAttributes>;
         create_session(request: CreateWorkerSession) -> ();
         delete_session(session: String) -> ();
-        register_graph(request: RegisterGraph) -> String;
         deregister_graph(session: String, graph: String) -> ();
         run_graph(request: RunGraph) -> RunGraphAnswer;
         cleanup_graph(step_id: u64) -> ();

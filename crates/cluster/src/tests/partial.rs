@@ -1,4 +1,4 @@
-//! Steps over two tasks that are run piece by piece: to their end, to an error, or never to the end.
+//! Partial runs over two tasks: to their end, to an error, and given up before the end.
 
 use crate::tests::{Client, ms, net::Net, open, toy};
 use crate::{RunOptions, RunStep, SessionConfig};

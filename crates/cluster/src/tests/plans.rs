@@ -1,4 +1,4 @@
-//! What is registered at the tasks: when, how long, and what the client learns of it.
+//! Plans: when their graphs are registered at the tasks, for how long, and what the client sees of them.
 
 use crate::tests::{Client, SUMS, THREE, ms, net::Net, open};
 use crate::{RunMetadata, RunOptions, RunStep, SessionConfig};
@@ -62,7 +62,7 @@ fn the_first_step_has_no_more_time_than_others_and_the_next_finds_its_plan() {
 }
 
 #[test]
-fn the_placement_is_told_once_for_each_plan() {
+fn the_placement_is_returned_once_for_each_plan() {
     let (_, client) = three(SessionConfig { log_placement: true, ..SessionConfig::default() });
     let placement = |name: &str| {
         let mut lines = client.run(name, RunOptions::default()).expect("a step").placement();
@@ -76,5 +76,40 @@ fn the_placement_is_told_once_for_each_plan() {
     assert!(placement("c").is_empty());
     assert_eq!(placement("near"), [format!("near: (Number): {own}")]);
     let asked = client.run("c", RunOptions { partition_graphs: true, ..RunOptions::default() });
-    assert_eq!(asked.expect("a step").placement().len(), 3, "who asks is told again");
+    assert_eq!(asked.expect("a step").placement().len(), 3, "a step that asks for the graphs gets them again");
+}
+
+#[test]
+fn a_cost_graph_is_returned_for_every_nth_step_of_a_plan() {
+    let (_, client) = three(SessionConfig { cost_graph_every: 2, cost_graph_after: 1, ..SessionConfig::default() });
+    let costs = |name: &str| client.run(name, RunOptions::default()).expect("a step");
+    let counts: Vec<usize> = (0..4).map(|_| costs("c").cost_graph.len()).collect();
+    // TensorFlow's rule: (steps so far - 1) is divisible by two.
+    assert_eq!(counts.iter().map(|count| *count > 0).collect::<Vec<_>>(), [true, false, true, false]);
+    let metadata = costs("c");
+    assert!(metadata.stats.is_empty(), "a trace was not asked for");
+    let node = |name: &str| metadata.cost_graph.iter().find(|node| node.name == name).expect("a node");
+    let sum = node("c");
+    assert_eq!(sum.device, "/job:worker/replica:0/task:0/device:CPU:0");
+    assert_eq!(sum.outputs, [(tensor::DType::I32, tensor::Shape::new(&[]))]);
+    assert_eq!(sum.output_sizes().collect::<Vec<_>>(), [4]);
+    assert_eq!(sum.inputs.len(), 2);
+    assert!(sum.inputs.iter().all(|&(id, _)| metadata.cost_graph[id as usize].name.contains("/_")));
+    assert!(metadata.cost_graph.iter().zip(0..).all(|(node, id)| node.id == id));
+    // The tensors of two tasks, and the fetch.
+    assert_eq!(metadata.cost_graph.iter().filter(|node| node.is_final).count(), 3);
+    let (_, plain) = three(SessionConfig::default());
+    assert!(plain.run("c", RunOptions::default()).expect("a step").cost_graph.is_empty());
+}
+
+#[test]
+fn the_device_map_names_every_device() {
+    let devices = ["/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:1"];
+    let attributes = devices.map(|name| crate::DeviceAttributes {
+        name: name.to_string(),
+        kind: "CPU".to_string(),
+        ..crate::DeviceAttributes::default()
+    });
+    let expected = format!("Device mapping:\n{} -> device: CPU\n{} -> device: CPU", devices[0], devices[1]);
+    assert_eq!(crate::master::session::device_map(&attributes), expected);
 }

@@ -1,5 +1,5 @@
-//! What clusters look like and what is said of wrong ones. What is expected of questions is what `tf.train.ClusterSpec` of
-//! TensorFlow 2.21 answered.
+//! The text form of clusters, the errors of malformed ones, and the answers of `tf.train.ClusterSpec` of TensorFlow 2.21
+//! to the same questions.
 
 use crate::{Addresses, ClusterSpec, Task, host_and_port};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ fn clusters_are_equal_when_their_tasks_are() {
 }
 
 #[test]
-fn who_asks_for_a_job_or_task_that_is_not_there_is_told_so() {
+fn unknown_jobs_and_tasks_are_errors_that_name_the_known_ones() {
     let spec = sparse();
     let unknown = "No such job in cluster: 'chief'; its jobs are: none, ps, worker";
     assert_eq!(message(spec.num_tasks("chief")), unknown);
@@ -69,7 +69,7 @@ fn who_asks_for_a_job_or_task_that_is_not_there_is_told_so() {
 }
 
 #[test]
-fn what_is_printed_is_read_again() {
+fn a_printed_cluster_is_parsed_again() {
     for (text, printed) in [
         ("", ""),
         ("worker=", "worker="),
@@ -88,7 +88,7 @@ fn what_is_printed_is_read_again() {
 }
 
 #[test]
-fn wrong_clusters_are_refused_with_a_cure() {
+fn malformed_clusters_are_refused_with_a_hint() {
     for (text, parts) in [
         ("ps=a:0;ps=b:1", ["names job 'ps' twice", "ps=host:port,host:port"]),
         ("ps=a:0;worker=c:1;ps=", ["names job 'ps' twice", "name it once"]),

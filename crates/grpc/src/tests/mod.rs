@@ -8,6 +8,7 @@ mod pieces;
 mod recent;
 mod run;
 mod server_def;
+mod session_options;
 mod sockets;
 mod split;
 mod together;

@@ -1,11 +1,11 @@
 //! What a step tells about itself: when nodes ran, and which tensors travelled between tasks.
 
-use cluster::{Logging, RunMetadata, StepStats, TransferStats};
+use cluster::{CostNode, Logging, RunMetadata, StepStats, TransferStats};
 use proto::tensorflow as pb;
 use status::Result;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tensor::wire::encode_shape;
+use tensor::wire::{decode_shape, encode_shape};
 
 /// What a tensor that travelled is called among the nodes of its device.
 const TRANSFER: &str = "RecvTensor";
@@ -13,7 +13,9 @@ const TRANSFER: &str = "RecvTensor";
 pub(crate) fn decode_run_metadata(metadata: pb::RunMetadata) -> Result<RunMetadata> {
     let mut stats = metadata.step_stats.unwrap_or_default();
     let transfers = take_transfers(&mut stats);
+    let costs = metadata.cost_graph.unwrap_or_default().node;
     Ok(RunMetadata {
+        cost_graph: costs.into_iter().map(decode_cost).collect(),
         stats: decode_stats(stats),
         transfers,
         partition_graphs: metadata
@@ -29,8 +31,51 @@ pub(crate) fn run_metadata(metadata: RunMetadata) -> pb::RunMetadata {
     stats.dev_stats.extend(encode_stats(metadata.stats).dev_stats);
     pb::RunMetadata {
         step_stats: (!stats.dev_stats.is_empty()).then_some(stats),
+        cost_graph: (!metadata.cost_graph.is_empty()).then(|| pb::CostGraphDef {
+            node: metadata.cost_graph.into_iter().map(encode_cost).collect(),
+            cost: Vec::new(),
+        }),
         partition_graphs: metadata.partition_graphs.iter().map(graph::wire::encode_graph).collect(),
         ..pb::RunMetadata::default()
+    }
+}
+
+fn encode_cost(cost: CostNode) -> pb::cost_graph_def::Node {
+    use pb::cost_graph_def::node::{InputInfo, OutputInfo};
+    let output = |((dtype, shape), size): (&(tensor::DType, tensor::Shape), i64)| OutputInfo {
+        size,
+        alias_input_port: -1, // none: which outputs share memory with an input is not recorded
+        shape: Some(encode_shape(shape)),
+        dtype: dtype.number(),
+    };
+    let input = |&(preceding_node, preceding_port): &(i32, i32)| InputInfo { preceding_node, preceding_port };
+    pb::cost_graph_def::Node {
+        id: cost.id,
+        input_info: cost.inputs.iter().map(input).collect(),
+        output_info: cost.outputs.iter().zip(cost.output_sizes()).map(output).collect(),
+        control_input: cost.control_inputs,
+        compute_cost: cost.compute_cost,
+        is_final: cost.is_final,
+        name: cost.name,
+        device: cost.device,
+        ..Default::default()
+    }
+}
+
+fn decode_cost(node: pb::cost_graph_def::Node) -> CostNode {
+    // TensorFlow does not know the shapes of outputs that no step has made.
+    let output = |output: pb::cost_graph_def::node::OutputInfo| {
+        Some((tensor::DType::from_number(output.dtype), decode_shape(output.shape.as_ref()).ok()?))
+    };
+    CostNode {
+        name: node.name,
+        device: node.device,
+        id: node.id,
+        inputs: node.input_info.into_iter().map(|input| (input.preceding_node, input.preceding_port)).collect(),
+        control_inputs: node.control_input,
+        outputs: node.output_info.into_iter().filter_map(output).collect(),
+        compute_cost: node.compute_cost,
+        is_final: node.is_final,
     }
 }
 
