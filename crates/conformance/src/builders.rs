@@ -126,8 +126,8 @@ fn chain(start: &str, calls: &[String]) -> String {
     }
 }
 
-/// `MatMul(a: T, b: T) -> product: T`: what the op takes and gives.
-fn head(signature: &Signature) -> String {
+/// `MatMul(a: T, b: T) -> product: T`: the op with its inputs and outputs.
+pub fn head(signature: &Signature) -> String {
     let args = |args: &[Arg]| args.iter().map(arg_text).collect::<Vec<_>>().join(", ");
     let inputs = format!("{}({})", signature.name, args(&signature.inputs));
     match signature.outputs.is_empty() {

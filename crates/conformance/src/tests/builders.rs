@@ -1,6 +1,7 @@
-//! The raw builders against the rows.
+//! The raw builders and the page of ops against the rows.
 
 use crate::builders::{function_name, raw_builders};
+use crate::ops_page::{MISSING, missing, ops_page};
 use flowgrid::prelude::*;
 use flowgrid::raw_ops;
 use std::collections::BTreeSet;
@@ -12,6 +13,24 @@ fn raw_builders_are_up_to_date() {
     for (name, text) in raw_builders() {
         let found = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
         assert!(found == text, "ops/src/raw/{name} does not match the rows; run cargo xtask builders");
+    }
+}
+
+#[test]
+fn the_page_of_ops_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ops.md");
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(found == ops_page(), "docs/ops.md does not match the rows; run cargo xtask builders");
+}
+
+#[test]
+fn kinds_that_the_page_calls_missing_have_no_row() {
+    let registry = ops::registry();
+    for (kind, parts) in MISSING {
+        let ops = missing(parts);
+        assert!(!ops.is_empty(), "TensorFlow has no op of the kind {kind}");
+        let present: Vec<_> = ops.iter().filter(|name| registry.op(name).is_some()).collect();
+        assert!(present.is_empty(), "{kind}: {present:?} have rows");
     }
 }
 
