@@ -45,9 +45,9 @@ class Clients:
         """Starts a client; returns its process id."""
         self.parent.stdin.write(json.dumps(how) + "\n")
         self.parent.stdin.flush()
-        return self.told("process")
+        return self.next_word("process")
 
-    def told(self, *words):
+    def next_word(self, *words):
         """The number behind the next word, which must be one of these."""
         word, number = self.parent.stdout.readline().split()
         if word not in words:
@@ -98,11 +98,11 @@ class CrashWhileSavingTest(unittest.TestCase):
         """Lets a client save twice; the victim is killed during one of the next saves. Returns the last step that was
         saved."""
         for _ in range(2):
-            clients.told("saving")
+            clients.next_word("saving")
             begin = time.monotonic()
-            saved = clients.told("saved")
+            saved = clients.next_word("saved")
             seconds = time.monotonic() - begin
-        clients.told("saving")
+        clients.next_word("saving")
 
         def kill():
             os.kill(process if victim == CLIENT else tasks.running[victim].pid, signal.SIGKILL)

@@ -5,7 +5,7 @@ use crate::values::{spell, wide};
 use tensor::{Complex64, DType, Tensor};
 
 /// The number of wrong elements listed in a report.
-const TOLD: usize = 4;
+const MAX_LISTED: usize = 4;
 
 /// The default relative tolerance of a type. Integers, strings and truth values must be equal.
 pub fn tolerance(dtype: DType) -> f64 {
@@ -52,7 +52,7 @@ fn strings(found: &Tensor, expected: &Tensor) -> Result<(), String> {
     let same = |t: &Tensor| t.strings().map(<[_]>::to_vec).unwrap_or_default();
     let (found_strings, expected_strings) = (same(found), same(expected));
     let wrong = (0..found_strings.len()).filter(|&i| found_strings[i] != expected_strings[i]);
-    told(wrong.map(|i| (i, i)).collect(), found, expected)
+    listed(wrong.map(|i| (i, i)).collect(), found, expected)
 }
 
 fn elements(found: &Tensor, places: &[usize], expected: &Tensor, tolerance: f64) -> Result<(), String> {
@@ -73,7 +73,7 @@ fn elements(found: &Tensor, places: &[usize], expected: &Tensor, tolerance: f64)
             wrong.push((place, i));
         }
     }
-    told(wrong, found, expected)
+    listed(wrong, found, expected)
 }
 
 fn close(found: Complex64, expected: Complex64, tolerance: f64, scale: f64) -> bool {
@@ -99,7 +99,7 @@ fn sums(found: &Tensor, sum: Complex64, mix: Complex64, tolerance: f64) -> Resul
 }
 
 /// The message about wrong elements, given by position, found and expected value.
-fn told(wrong: Vec<(usize, usize)>, found: &Tensor, expected: &Tensor) -> Result<(), String> {
+fn listed(wrong: Vec<(usize, usize)>, found: &Tensor, expected: &Tensor) -> Result<(), String> {
     if wrong.is_empty() {
         return Ok(());
     }
@@ -107,7 +107,7 @@ fn told(wrong: Vec<(usize, usize)>, found: &Tensor, expected: &Tensor) -> Result
         let found = if ours < found.elements() { spell(found, ours) } else { "nothing".into() };
         format!("[{ours}] is {found}, expected {}", spell(expected, theirs))
     };
-    let some: Vec<String> = wrong.iter().take(TOLD).map(tell).collect();
-    let more = if wrong.len() > TOLD { format!(" and {} more", wrong.len() - TOLD) } else { String::new() };
+    let some: Vec<String> = wrong.iter().take(MAX_LISTED).map(tell).collect();
+    let more = if wrong.len() > MAX_LISTED { format!(" and {} more", wrong.len() - MAX_LISTED) } else { String::new() };
     Err(format!("{}{more}", some.join("; ")))
 }

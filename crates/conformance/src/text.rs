@@ -40,7 +40,7 @@ pub fn inside<'a>(text: &'a str, open: &str, close: char) -> Option<&'a str> {
 /// The bytes of a quoted string, with `\n`, `\t`, `\r`, `\"`, `\\` and `\xNN`.
 pub fn unquote(text: &str) -> Result<Vec<u8>> {
     let inner = inside(text, "\"", '"').ok_or_else(|| invalid!("{text} is not a quoted string"))?;
-    let bad = || invalid!("{text} has an escape nobody knows");
+    let bad = || invalid!("{text} has an unknown escape");
     let (mut bytes, mut rest) = (Vec::new(), inner);
     while let Some(at) = rest.find('\\') {
         bytes.extend_from_slice(&rest.as_bytes()[..at]);

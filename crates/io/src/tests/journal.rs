@@ -164,7 +164,7 @@ fn nothing_is_written_after_a_new_segment_could_not_be_begun() {
     let (journal, _) = open(&folder.0);
     let value = Tensor::from(1i64);
     journal.append(&entry("a"), &Change::Value(&value)).unwrap();
-    std::fs::write(folder.0.join("00000002.journal"), b"").unwrap(); // somebody's
+    std::fs::write(folder.0.join("00000002.journal"), b"").unwrap(); // of another program
     let error = journal.rotate().unwrap_err();
     assert!(error.message.contains("00000002.journal"), "{error}");
     let again = journal.append(&entry("a"), &Change::Value(&Tensor::from(2i64))).unwrap_err();
@@ -229,7 +229,7 @@ fn rows_of_nothing_are_named() {
 }
 
 #[test]
-fn whoever_is_cut_off_while_writing_anew_has_lost_nothing() {
+fn a_process_killed_while_rewriting_the_journal_loses_nothing() {
     let folder = Folder::new("half");
     let paths = [folder.0.join("00000001.journal"), folder.0.join("00000002.journal")];
     {

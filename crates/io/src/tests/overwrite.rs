@@ -125,7 +125,7 @@ impl FileSystem for Mortal {
 
 const MODEL: &str = "ram://run/model";
 
-/// How a checkpoint is written: by one task, or by so many, whose parts become one.
+/// How a checkpoint is written: by one task, or by several, whose parts are merged.
 #[derive(Clone, Copy, Debug)]
 enum How {
     Alone,
@@ -163,7 +163,7 @@ fn value(systems: &FileSystems) -> f32 {
     values[0]
 }
 
-/// Kills a save after so many changes of files; tells which checkpoint is there then, and whether it came to its end.
+/// Kills a save after a number of file operations. Returns the checkpoint that is left, and whether the save completed.
 fn killed(old: &[How], new: How, is_store: bool, changes: usize) -> (f32, bool) {
     let files = Arc::new(MemoryFileSystem::default());
     let process = |life: &Life| {
