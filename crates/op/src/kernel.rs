@@ -7,7 +7,7 @@ use status::{Result, internal};
 use std::sync::Arc;
 use tensor::{DType, Shape, Tensor};
 
-/// What flows along an edge.
+/// A value on an edge of a graph.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A tensor.
@@ -19,7 +19,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The tensor itself, the current value of the variable, or what is in the file.
+    /// The tensor, which is read if the value is a variable or in a file.
     pub fn read(self) -> Result<Tensor> {
         match self {
             Value::Tensor(tensor) => Ok(tensor),
@@ -29,13 +29,13 @@ impl Value {
     }
 }
 
-/// A kernel and how much work it is.
+/// A kernel with its cost.
 pub struct Kernel {
-    /// What to do.
+    /// The function.
     pub run: Run,
-    /// How much work.
+    /// How long it takes.
     pub cost: Cost,
-    /// What it does to single numbers, if that is all it does: such kernels can be fused.
+    /// The function of each element, if the kernel does nothing else: such kernels can be fused.
     pub elementwise: Option<Elementwise>,
     /// From this input on it takes tensors of other tasks while they are still there, to read them piece by piece.
     pub pulls: Option<usize>,
@@ -44,22 +44,22 @@ pub struct Kernel {
 /// An op on single 32-bit floats, applied to every element with broadcasting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elementwise {
-    /// Of one number.
+    /// A function of one number.
     Unary(math::fused::Unary),
-    /// Of two numbers.
+    /// A function of two numbers.
     Binary(math::fused::Binary),
 }
 
-/// How much work a kernel is: the executor runs light ones on the spot.
+/// How long a kernel takes: the executor runs light kernels itself, and heavy ones on another thread.
 #[derive(Clone, Copy, Debug)]
 pub enum Cost {
-    /// Hardly anything, whatever its inputs: never worth another thread.
+    /// Always light, even for large inputs.
     Free,
-    /// As much as its inputs are long.
+    /// In proportion to the elements of its inputs.
     ByInput,
-    /// As much as it says when it looks at its inputs, in elements: it may read little of them.
+    /// In proportion to a number of elements that the kernel computes from its inputs, of which it may read only a part.
     Asked(fn(&Peek<'_>) -> usize),
-    /// May take long even on small inputs.
+    /// Possibly long, even for small inputs.
     Heavy,
 }
 
@@ -85,32 +85,32 @@ impl Peek<'_> {
     }
 }
 
-/// What a kernel does. Inputs come by value, so that the last owner writes in place.
+/// The function of a kernel. Inputs are passed by value, so that a kernel with the last copy can write in place.
 pub enum Run {
-    /// Nothing to one tensor.
+    /// No input, one output.
     Source(Box<dyn Fn(&Ctx<'_>) -> Result<Tensor> + Send + Sync>),
-    /// One tensor to one.
+    /// One input, one output.
     Unary(Box<dyn Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync>),
-    /// Two tensors to one.
+    /// Two inputs, one output.
     Binary(Box<dyn Fn(&Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync>),
-    /// Any number of values to any number.
+    /// Any number of inputs and outputs.
     Many(Box<dyn Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync>),
     /// Any number of values to tensors in files. Those that only other tasks want are not read here.
     Stored(Box<dyn Fn(&Ctx<'_>, Inputs) -> Result<Vec<Arc<dyn Stored>>> + Send + Sync>),
-    /// For ops that wait: they call `Done` when they have something, and block no thread.
+    /// For ops that wait: they block no thread and call `Done` when they have finished.
     Later(Box<dyn Fn(&Ctx<'_>, Inputs, Done) + Send + Sync>),
-    /// What only the executor can do.
+    /// An op that the executor itself runs.
     Flow(Flow),
 }
 
-/// Ops whose meaning is the executor's.
+/// Ops that the executor itself runs.
 #[derive(Clone, Debug)]
 pub enum Flow {
     /// Passes its first input to one of two outputs; the other is dead.
     Switch,
     /// Passes its first input to one of `count` outputs; the others are dead.
     SwitchN(usize),
-    /// Passes on the first live input, and which one it was.
+    /// Returns the first live input and its index.
     Merge,
     /// Passes a value into a loop.
     Enter {
@@ -129,17 +129,17 @@ pub enum Flow {
     Identity,
     /// Runs even if its inputs are dead.
     ControlTrigger,
-    /// Gives a value to whoever asks for it under a key.
+    /// Sends a value under a rendezvous key.
     Send(Transfer),
-    /// Waits for the value under a key.
+    /// Receives the value with a rendezvous key.
     Recv(Transfer),
-    /// Gives an argument of the function that runs.
+    /// Returns an argument of the running function.
     Arg(usize, DType),
-    /// Takes a result of the function that runs.
+    /// Takes a result of the running function.
     Ret(usize),
 }
 
-/// What a Send and its Recv agree on.
+/// What a Send and its Recv have in common.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     /// The rendezvous key without its frame and iteration.
@@ -320,19 +320,19 @@ impl Kernel {
         self
     }
 
-    /// The same kernel, always run on the spot.
+    /// The same kernel, which is always light.
     pub fn free(mut self) -> Kernel {
         self.cost = Cost::Free;
         self
     }
 
-    /// The same kernel, which says how much work it is.
+    /// The same kernel, with a function that computes its cost.
     pub fn asked(mut self, work: fn(&Peek<'_>) -> usize) -> Kernel {
         self.cost = Cost::Asked(work);
         self
     }
 
-    /// The same kernel, never run on the spot while others wait.
+    /// The same kernel, which is never run by the thread that starts ops.
     pub fn heavy(mut self) -> Kernel {
         self.cost = Cost::Heavy;
         self

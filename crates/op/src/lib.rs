@@ -27,7 +27,7 @@ mod variable;
 
 pub use cancel::{Cancel, CancelToken};
 pub use ctx::{Ctx, StepEnv};
-pub use facts::{Facts, PLAIN};
+pub use facts::{Facts, Fusion, PLAIN};
 pub use function::{Callable, Functions};
 pub use given::Given;
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};

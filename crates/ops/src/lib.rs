@@ -36,7 +36,7 @@ pub fn registry() -> Arc<Registry> {
             Arc::new(
                 Registry::new(&families().map(|(_, tables)| tables).concat())
                     .expect("no op has two rows")
-                    .with_joined(fusible::joined),
+                    .with_join(fusible::join),
             )
         })
         .clone()

@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: matmul_shape,
     grad: Grad::Unknown,
     kernel: fused_matmul_kernel,
-    facts: PLAIN,
+    facts: PLAIN.combined(),
 }];
 
 /// What is done to the product after the bias.
