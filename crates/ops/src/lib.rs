@@ -15,6 +15,7 @@ pub mod data_structures;
 pub(crate) mod hashing;
 pub mod image;
 pub mod linalg;
+pub mod names;
 pub mod nn;
 pub mod parsing;
 pub mod random;

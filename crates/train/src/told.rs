@@ -2,6 +2,7 @@
 
 use crate::saver::device_of;
 use graph::{AttrValue, Graph, GraphDef, ImportOptions, Node, Output};
+use ops::names::IS_INITIALIZED;
 use ops::state::await_value::WAIT;
 use session::{Feeds, RunOptions, Session, SessionConfig};
 use status::Result;
@@ -9,9 +10,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tensor::Tensor;
-
-/// Nodes that ask whether a variable has a value.
-const ASKING: [&str; 2] = ["VarIsInitializedOp", "IsVariableInitialized"];
 
 /// What became of waiting.
 pub(crate) enum Told {
@@ -48,7 +46,7 @@ fn waiting_graph(ready: &Output) -> Result<Graph> {
         // What it was put beside need not be here.
         own.device = device_of(node);
         own.attrs.remove("_class");
-        if ASKING.contains(&own.op.as_str()) {
+        if IS_INITIALIZED.contains(&own.op.as_str()) {
             own.attrs.insert(WAIT.to_string(), AttrValue::Bool(true));
         }
         def.nodes.push(described);

@@ -2,6 +2,7 @@
 
 use super::worker::{Report, Worker};
 use crate::table;
+use flowgrid::ops::raw;
 use flowgrid::ops::state::read_variable::read_variable;
 use flowgrid::prelude::*;
 use flowgrid::{DeviceSpec, Task};
@@ -41,8 +42,10 @@ impl Counters {
 }
 
 fn counter(scope: &Scope, name: &str) -> Output {
-    let handle = scope.op("VarHandleOp").attr("container", COUNTERS).attr("shared_name", name);
-    let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
+    let handle = raw::var_handle_op(scope, DType::I64, &PartialShape::scalar())
+        .attr("container", COUNTERS)
+        .attr("shared_name", name);
+    let handle = handle.output();
     read_variable(&handle, DType::I64)
 }
 
