@@ -2,3 +2,4 @@
 
 mod architecture;
 mod files;
+mod op_names;
