@@ -3,7 +3,7 @@
 use crate::attrs;
 use crate::case::{Case, Kind, Want};
 use crate::expected::Elements;
-use graph::{OpSet, ShapeQuery};
+use graph::{OpSet, ShapeQuery, Signatures};
 use op::Registry;
 use status::{Result, not_found};
 use tensor::{DType, PartialShape, Tensor};
@@ -12,7 +12,7 @@ use tensor::{DType, PartialShape, Tensor};
 pub fn check_shapes(registry: &Registry, case: &Case) -> Vec<String> {
     let Want::Outputs { .. } = &case.want else { return Vec::new() };
     let (mut shapes, mut constants, mut variables) = (Vec::new(), Vec::new(), Vec::new());
-    let order = OpSet::signature(registry, &case.op).map(|signature| signature.inputs.clone()).unwrap_or_default();
+    let order = registry.signature(&case.op).map(|signature| signature.inputs.clone()).unwrap_or_default();
     for arg in &order {
         for (_, input) in case.inputs.iter().filter(|(name, _)| *name == arg.name) {
             let handle = input.kind == Kind::Resource;
@@ -59,7 +59,7 @@ fn judge(registry: &Registry, case: &Case, what: &str, known: &Known) -> Vec<Str
 }
 
 fn infer(registry: &Registry, case: &Case, known: &Known) -> Result<Vec<PartialShape>> {
-    let signature = OpSet::signature(registry, &case.op).ok_or_else(|| not_found!("no op {}", case.op))?;
+    let signature = registry.signature(&case.op).ok_or_else(|| not_found!("no op {}", case.op))?;
     let def = attrs::node(case, signature)?;
     let outputs = signature.output_types(&def)?.len();
     let Known { shapes, constants, variables } = known;

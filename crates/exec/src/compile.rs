@@ -1,51 +1,50 @@
-//! Making a graph ready to run: frames found, edges laid out, kernels made.
+//! Compiles a graph: builds the kernels, finds the frames, lays out the edges.
 
 use crate::frame::State;
 use crate::program::{FrameInfo, Kind, Node, OutEdge, Program};
 use crate::{Kernels, Library};
-use graph::{AttrValue, FlatGraph, FlatNode, NodeId, Signatures};
+use graph::{FlatGraph, FlatNode, Frame, FrameNode, Frames, Signatures};
 use op::{Flow, Kernel, Resources, Run, Setup};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
-use status::{Result, invalid};
+use status::Result;
 use std::sync::Arc;
 
 /// The devices of a task.
 pub trait Devices: Send + Sync {
-    /// Full name and resources of the device a node asks for.
+    /// The full name and the resources of the device that a node requests.
     fn device(&self, name: &str) -> Result<(String, Arc<Resources>)>;
 }
 
-/// Makes a graph ready to run after removing work that need not be done.
+/// Simplifies and compiles a graph.
 pub fn prepare(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>) -> Result<Program> {
     crate::simplify::simplify(&mut graph, kernels);
     compile(graph, kernels, library, "")
 }
 
-/// Makes a graph ready to run. `path` tells apart state of nodes with equal names in different functions.
+/// Compiles a graph. `path` separates the state of nodes with equal names in different functions.
 pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, path: &str) -> Result<Program> {
-    let mut made = Vec::with_capacity(graph.nodes.len());
+    let mut node_kernels = Vec::with_capacity(graph.nodes.len());
     for flat in &graph.nodes {
         let kernel = make_kernel(flat, kernels, library, path);
-        made.push(kernel.map_err(|error| error.at_node(&flat.def.name))?);
+        node_kernels.push(kernel.map_err(|error| error.at_node(&flat.def.name))?);
     }
-    crate::fuse::fuse(&mut graph, &mut made);
-    let pulls = crate::pull::pull(&mut graph, &mut made);
-    let frames = find_frames(&graph)?;
+    crate::fuse::fuse(&mut graph, &mut node_kernels);
+    let pulls = crate::pull::pull(&mut graph, &mut node_kernels);
+    let (frames, frame_of_node) = find_frames(&graph)?;
     let mut program = Program {
         nodes: Vec::with_capacity(graph.nodes.len()),
         edges: Vec::new(),
         input_slots: Vec::new(),
         control_edges: Vec::new(),
-        frames: frames.infos,
+        frames,
         results: 0,
         spare: Mutex::default(),
     };
-    for (((flat, kernel), pulls), &frame) in graph.nodes.iter().zip(made).zip(pulls).zip(&frames.of) {
+    for (((flat, kernel), pulls), &frame) in graph.nodes.iter().zip(node_kernels).zip(pulls).zip(&frame_of_node) {
         let uninitialized = kernels.registry().signature(&flat.def.op).is_some_and(|op| op.allows_uninitialized_input);
         let mut node = make_node(flat, kernel, uninitialized, frame, &mut program);
         if !path.is_empty() {
-            // Nodes of functions are not placed: they run where the caller is.
+            // Nodes of functions are not placed: they run on the device of the caller.
             node.device = library.devices().device(&flat.def.device)?.0.into();
         }
         node.inlined = library.is_inlined(&flat.def.op);
@@ -127,7 +126,7 @@ fn is_ref_flow(run: &Run) -> bool {
     matches!(run, Run::Flow(Flow::Switch | Flow::SwitchN(_) | Flow::Identity))
 }
 
-/// Fills in who consumes what, and where it is found.
+/// Fills in the consumers of every output, and the slots in which nodes find their inputs.
 fn lay_edges(graph: &FlatGraph, program: &mut Program) {
     let mut data: Vec<Vec<(u32, OutEdge)>> = vec![Vec::new(); graph.nodes.len()];
     let mut control: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
@@ -141,7 +140,7 @@ fn lay_edges(graph: &FlatGraph, program: &mut Program) {
     }
     for (id, (mut consumers, controls)) in data.into_iter().zip(control).enumerate() {
         consumers.sort_by_key(|(index, _)| *index);
-        // All consumers are in one frame: another one than the node's own if it leads into a loop or out of it.
+        // All consumers are in one frame. It is not the frame of the node if the node leads into a loop or out of it.
         let frame = consumers.first().map(|(_, edge)| program.nodes[edge.node as usize].frame as usize);
         let node = &mut program.nodes[id];
         let outputs = node.outputs.len() - 1;
@@ -169,86 +168,20 @@ fn lay_edges(graph: &FlatGraph, program: &mut Program) {
     }
 }
 
-struct Frames {
-    infos: Vec<FrameInfo>,
-    /// The frame of each node.
-    of: Vec<u32>,
-}
-
-/// Follows edges from the roots: Enter leads into a frame, Exit out of it.
-fn find_frames(graph: &FlatGraph) -> Result<Frames> {
-    let mut infos = vec![FrameInfo { parallel: 1, ..FrameInfo::default() }];
-    let count = graph.nodes.len();
-    let has_loops = graph.nodes.iter().any(|node| is_enter(&node.def.op));
-    if !has_loops {
-        return Ok(Frames { infos, of: vec![0; count] });
-    }
-    let mut consumers: Vec<Vec<NodeId>> = vec![Vec::new(); count];
-    for (id, node) in graph.nodes.iter().enumerate() {
-        for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
-            consumers[source as usize].push(id as NodeId);
-        }
-    }
-    let mut of: Vec<Option<u32>> = vec![None; count];
-    let mut by_name: FxHashMap<(u32, String), u32> = FxHashMap::default();
-    let roots = (0..count).filter(|&id| graph.nodes[id].inputs.is_empty() && graph.nodes[id].controls.is_empty());
-    let mut queue: Vec<usize> = roots.collect();
-    for &root in &queue {
-        of[root] = Some(0);
-    }
-    while let Some(id) = queue.pop() {
-        let node = &graph.nodes[id];
-        let own = of[id].unwrap_or(0);
-        let inner = match node.def.op.as_str() {
-            op if is_enter(op) => enter_frame(node, own, &mut infos, &mut by_name)?,
-            "Exit" | "RefExit" => infos[own as usize].parent,
-            _ => own,
-        };
-        for &consumer in &consumers[id] {
-            match of[consumer as usize] {
-                None => {
-                    of[consumer as usize] = Some(inner);
-                    queue.push(consumer as usize);
-                }
-                Some(known) if known != inner => return Err(mixed_frames(graph, consumer, &infos, known, inner)),
-                Some(_) => {}
-            }
-        }
-    }
-    Ok(Frames { infos, of: of.into_iter().map(|frame| frame.unwrap_or(0)).collect() })
-}
-
-fn is_enter(op: &str) -> bool {
-    op == "Enter" || op == "RefEnter"
-}
-
-fn enter_frame(
-    node: &FlatNode,
-    parent: u32,
-    infos: &mut Vec<FrameInfo>,
-    by_name: &mut FxHashMap<(u32, String), u32>,
-) -> Result<u32> {
-    let Some(AttrValue::String(name)) = node.def.attrs.get("frame_name") else {
-        return Err(invalid!("Enter without a frame name").at_node(&node.def.name));
+/// The frames of a graph, each without its nodes, and the frame of each node.
+fn find_frames(graph: &FlatGraph) -> Result<(Vec<FrameInfo>, Vec<u32>)> {
+    let view = |node| {
+        let FlatNode { def, facts, inputs, controls, .. }: &FlatNode = node;
+        FrameNode { def, facts: *facts, inputs, controls }
     };
-    let name = String::from_utf8_lossy(name).into_owned();
-    let parallel = match node.def.attrs.get("parallel_iterations") {
-        Some(AttrValue::Int(count)) => (*count).max(1) as usize,
-        _ => 10,
+    let nodes: Vec<FrameNode<'_>> = graph.nodes.iter().map(view).collect();
+    let found = Frames::find(&nodes)?;
+    let info = |frame: Frame| FrameInfo {
+        name: frame.name,
+        parent: frame.parent,
+        parallel: frame.parallel_iterations.max(1) as usize,
+        enters: frame.enters as u32,
+        ..FrameInfo::default()
     };
-    let frame = *by_name.entry((parent, name.clone())).or_insert_with(|| {
-        infos.push(FrameInfo { name, parent, parallel, ..FrameInfo::default() });
-        infos.len() as u32 - 1
-    });
-    infos[frame as usize].enters += 1;
-    Ok(frame)
-}
-
-fn mixed_frames(graph: &FlatGraph, consumer: NodeId, infos: &[FrameInfo], known: u32, found: u32) -> status::Error {
-    invalid!(
-        "The node '{}' has inputs from different frames. The input is in frame '{}', another in frame '{}'",
-        graph.nodes[consumer as usize].def.name,
-        infos[found as usize].name,
-        infos[known as usize].name
-    )
+    Ok((found.all.into_iter().map(info).collect(), found.of_node))
 }

@@ -1,6 +1,6 @@
-//! What is ready, what waits, what is dead: the state of one run of a program, as plain data.
+//! The state of one run of a program, as plain data: which nodes are ready, waiting or dead.
 //!
-//! Whoever holds it moves it on; it knows no threads and runs no kernel.
+//! It knows no threads and runs no kernels; the combiner that owns it does.
 
 use crate::frame::{Frame, Iteration, Values, frame_key};
 use crate::program::{Kind, Node, OutEdge, Program};
@@ -9,17 +9,17 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A node whose inputs are there.
+/// A node whose inputs have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub node: u32,
     pub frame: u32,
     pub iteration: u64,
-    /// Some input is dead: it must not run.
+    /// An input is dead, so the node must not run.
     pub dead: bool,
 }
 
-/// Outputs of a node; none where dead.
+/// The outputs of a node; none for a dead output.
 pub(crate) type Produced = SmallVec<[Option<Value>; 2]>;
 
 /// The state of one run.
@@ -32,14 +32,14 @@ pub(crate) struct Core {
     pub ready: Vec<Ready>,
     /// Nodes that are ready or running.
     pub outstanding: usize,
-    /// Arguments, if this is a function.
+    /// The arguments, if the program is the body of a function.
     pub args: Vec<Option<Value>>,
-    /// Results, if this is a function.
+    /// The results, if the program is the body of a function.
     pub results: Vec<Option<Value>>,
 }
 
 impl Core {
-    /// A run that has not begun, with everything ready that waits for nothing.
+    /// A new run, in which all nodes without inputs are ready.
     pub fn new(program: Arc<Program>, args: Vec<Option<Value>>) -> Core {
         let mut core = Core {
             frames: vec![Some(Frame::new(&program, 0, (0, 0), 0))],
@@ -60,7 +60,7 @@ impl Core {
         core
     }
 
-    /// The run is over without error: its arrays may serve the next one.
+    /// Keeps the arrays for the next run. The run must have ended without error.
     pub fn retire(&mut self) {
         let Some(Some(root)) = self.frames.first_mut() else { return };
         let Some(iteration) = root.iterations.pop_front() else { return };
@@ -70,19 +70,19 @@ impl Core {
         }
     }
 
-    /// The frame of a ready node, as it stands in keys.
+    /// The frame of a ready node in rendezvous keys.
     pub fn key(&self, ready: &Ready) -> u64 {
         self.frames[ready.frame as usize].as_ref().map_or(0, |frame| frame.key)
     }
 
-    /// Takes the inputs of a ready node; of a Merge the one that came, and where it stands.
+    /// Takes the inputs of a ready node. Of the inputs of a Merge, only the live one is set.
     pub fn take_inputs(&mut self, program: &Program, ready: &Ready) -> SmallVec<[Option<Value>; 4]> {
         let node = &program.nodes[ready.node as usize];
         let iteration = self.frame(ready.frame).iteration(ready.iteration);
         if node.kind == Kind::Merge {
-            let came = iteration.states[node.local as usize].live;
+            let live = iteration.states[node.local as usize].live;
             let mut inputs: SmallVec<[Option<Value>; 4]> = (0..node.inputs).map(|_| None).collect();
-            if let Some(place) = came.checked_sub(1) {
+            if let Some(place) = live.checked_sub(1) {
                 inputs[place as usize] = iteration.values.take(program.inputs(node)[place as usize]);
             }
             return inputs;
@@ -90,7 +90,7 @@ impl Core {
         program.inputs(node).iter().map(|&slot| iteration.values.take(slot)).collect()
     }
 
-    /// A ready node is dead: it takes none of its inputs. Those of a dead Merge are dead themselves.
+    /// Drops the inputs of a ready node that is dead. The inputs of a dead Merge are dead themselves.
     pub fn leave_inputs(&mut self, program: &Program, ready: &Ready) {
         let node = &program.nodes[ready.node as usize];
         if node.kind != Kind::Merge {
@@ -99,7 +99,7 @@ impl Core {
         }
     }
 
-    /// How many elements the inputs of a ready node have.
+    /// The number of elements of all inputs of a ready node.
     pub fn input_elements(&mut self, program: &Program, ready: &Ready) -> usize {
         let node = &program.nodes[ready.node as usize];
         let values = &self.frame(ready.frame).iteration(ready.iteration).values;
@@ -111,7 +111,7 @@ impl Core {
         program.inputs(node).iter().filter_map(|&slot| values.get(slot)).map(elements).sum()
     }
 
-    /// How many elements a ready node's work is, as it says itself.
+    /// The number of elements that a ready node will process, according to its kernel.
     pub fn ask(&mut self, program: &Program, ready: &Ready, work: fn(&Peek<'_>) -> usize) -> usize {
         let slots = program.inputs(&program.nodes[ready.node as usize]);
         let values = &self.frame(ready.frame).iteration(ready.iteration).values;
@@ -123,7 +123,7 @@ impl Core {
         &mut self.frame(ready.frame).iteration(ready.iteration).values
     }
 
-    /// A node has run: passes its outputs on.
+    /// Delivers the outputs of a node that has run.
     pub fn complete(&mut self, program: &Program, ready: Ready, produced: Produced) {
         let node = &program.nodes[ready.node as usize];
         match node.kind {
@@ -135,7 +135,7 @@ impl Core {
         self.retire_op(program, ready);
     }
 
-    /// An ordinary node has given its one output: passes it on.
+    /// Delivers the only output of an ordinary node that has run.
     pub fn complete_one(&mut self, program: &Program, ready: Ready, value: Value) {
         let node = &program.nodes[ready.node as usize];
         let to = (ready.frame, ready.iteration);
@@ -172,7 +172,7 @@ impl Core {
         self.tidy(program, child);
     }
 
-    /// The frame that an Enter leads into, made if it is the first to arrive.
+    /// The frame that an Enter leads into; created for the first Enter that arrives.
     fn child(&mut self, program: &Program, ready: Ready, name: &str) -> u32 {
         let own = self.frame(ready.frame);
         let (own_info, own_key) = (own.info, own.key);
@@ -231,7 +231,7 @@ impl Core {
         self.deliver_one(program, ready.node, (ready.frame, next), value);
     }
 
-    /// Starts the next iteration of a frame and hands it the constants.
+    /// Starts the next iteration of a frame and delivers the loop constants to it.
     fn begin_iteration(&mut self, program: &Program, frame_id: u32) {
         let frame = self.frame(frame_id);
         let info = &program.frames[frame.info as usize];
@@ -242,7 +242,7 @@ impl Core {
         }
     }
 
-    /// Removes iterations that are over, oldest first, and the frame with the last of them.
+    /// Removes iterations that have ended, oldest first, and the frame with the last of them.
     fn tidy(&mut self, program: &Program, frame_id: u32) {
         if frame_id == 0 {
             return;
@@ -254,7 +254,7 @@ impl Core {
             if oldest.ops > 0 || oldest.frames > 0 || enters_missing {
                 return;
             }
-            // The next iteration begins before the last one ends, or the frame would look finished.
+            // The next iteration must begin before this one is removed, or the frame would look finished.
             if !frame.queued.is_empty() {
                 let queued = std::mem::take(&mut frame.queued);
                 let next = frame.next();
@@ -272,7 +272,7 @@ impl Core {
         }
     }
 
-    /// A frame is over: exits that never passed a value on pass death on.
+    /// Removes a frame that has ended. Exits that delivered no value deliver a dead one.
     fn end_frame(&mut self, program: &Program, frame_id: u32) {
         let Some(frame) = self.frames[frame_id as usize].take() else { return };
         self.free.push(frame_id);
@@ -289,7 +289,7 @@ impl Core {
         self.deliver(program, node, to, smallvec::smallvec![value], dead);
     }
 
-    /// Hands outputs to their consumers in a frame and iteration.
+    /// Delivers outputs to their consumers in a frame and iteration.
     fn deliver(&mut self, program: &Program, id: u32, to: (u32, u64), mut produced: Produced, dead: bool) {
         let node = &program.nodes[id as usize];
         for index in 0..node.outputs.len() - 1 {
@@ -299,7 +299,7 @@ impl Core {
         self.deliver_control(program, node, to, dead);
     }
 
-    /// Lays one output where its consumers find it, and tells them.
+    /// Stores one output for its consumers, and counts it as arrived at each of them.
     #[inline]
     fn deliver_output(&mut self, program: &Program, node: &Node, index: usize, to: (u32, u64), value: Option<Value>) {
         let edges = &program.edges[node.outputs[index] as usize..node.outputs[index + 1] as usize];
@@ -307,10 +307,10 @@ impl Core {
             return;
         }
         let (dead, slot) = (value.is_none(), node.first_value + index as u32);
-        let mut there = self.at(to);
-        there.iteration.values.put(slot, value, edges.len() as u32);
+        let mut destination = self.at(to);
+        destination.iteration.values.put(slot, value, edges.len() as u32);
         for edge in edges {
-            there.arrive(program, edge, slot, dead, node.kind == Kind::Enter);
+            destination.arrive(program, edge, slot, dead, node.kind == Kind::Enter);
         }
     }
 
@@ -320,9 +320,9 @@ impl Core {
         if first == end {
             return;
         }
-        let mut there = self.at(to);
+        let mut destination = self.at(to);
         for &consumer in &program.control_edges[first as usize..end as usize] {
-            there.arrive_control(program, consumer, dead);
+            destination.arrive_control(program, consumer, dead);
         }
     }
 
@@ -330,11 +330,11 @@ impl Core {
         self.at((frame, iteration)).make_ready(node, dead);
     }
 
-    /// An iteration, for what arrives there.
+    /// The iteration to which outputs are delivered.
     #[inline]
-    fn at(&mut self, to: (u32, u64)) -> There<'_> {
+    fn at(&mut self, to: (u32, u64)) -> Destination<'_> {
         let frame = self.frames[to.0 as usize].as_mut().expect("a frame lives while its ops do");
-        There { to, iteration: frame.iteration(to.1), ready: &mut self.ready, outstanding: &mut self.outstanding }
+        Destination { to, iteration: frame.iteration(to.1), ready: &mut self.ready, outstanding: &mut self.outstanding }
     }
 
     fn frame(&mut self, id: u32) -> &mut Frame {
@@ -342,23 +342,23 @@ impl Core {
     }
 }
 
-/// Where outputs go: an iteration of a frame, and what becomes ready there.
-struct There<'a> {
+/// Where outputs are delivered: an iteration of a frame, with the list of ready nodes.
+struct Destination<'a> {
     to: (u32, u64),
     iteration: &'a mut Iteration,
     ready: &'a mut Vec<Ready>,
     outstanding: &'a mut usize,
 }
 
-impl There<'_> {
-    /// A data input arrives: the value of a slot, or the news that it is dead.
+impl Destination<'_> {
+    /// A data input arrives in a slot, alive or dead.
     #[inline(always)]
     fn arrive(&mut self, program: &Program, edge: &OutEdge, slot: u32, dead: bool, enter: bool) {
         let node = &program.nodes[edge.node as usize];
         let state = &mut self.iteration.states[node.local as usize];
         if node.kind == Kind::Merge {
             if state.fired || (state.live > 0 && !dead) {
-                // Another value was first.
+                // Another value arrived first.
                 self.iteration.values.leave(slot);
                 return;
             }
@@ -399,7 +399,7 @@ impl There<'_> {
     }
 }
 
-/// Whether a node is ready, and if so whether it is dead.
+/// None if a node is not ready yet; otherwise whether it is dead.
 #[inline]
 fn fires(kind: Kind, inputs: u32, state: &mut crate::frame::State) -> Option<bool> {
     if state.fired || state.pending > 0 {

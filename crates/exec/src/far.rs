@@ -1,4 +1,4 @@
-//! Inputs that a node pulls from other tasks while it runs: their keys, whether one is dead, when they came.
+//! Inputs that a node receives from other tasks while it runs.
 
 use crate::node_stats::thread_number;
 use crate::program::{Node, Pull};
@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tensor::{Bytes, DType, Shape};
 
-/// Whether an input that was opened turned out to be dead: then so is the node.
+/// Whether one of the inputs was found to be dead after it was opened. Then the node is dead too.
 #[derive(Clone, Default)]
 pub(crate) struct Dead(Option<Arc<AtomicBool>>);
 
 impl Dead {
-    /// One was.
+    /// True if an input was dead.
     pub fn is_dead(&self) -> bool {
         self.0.as_ref().is_some_and(|dead| dead.load(Ordering::Acquire))
     }
 }
 
-/// Adds what a node pulls to its inputs. `at` is the frame and the iteration it runs in.
+/// Adds the inputs that a node receives itself. `at` is the frame and the iteration in which the node runs.
 pub(crate) fn add_far(
     inputs: &mut Inputs,
     node: &Node,
@@ -57,7 +57,7 @@ fn open(key: &str, env: &StepEnv, dead: Arc<AtomicBool>, trace: Option<Trace>, d
     env.rendezvous.open(key, Box::new(opened));
 }
 
-/// Where to note when a value came.
+/// Records in the trace of the step when a value arrived.
 struct Trace {
     stats: Arc<Stats>,
     name: Arc<str>,
@@ -72,11 +72,11 @@ impl Trace {
         Trace { stats: stats.clone(), name, op, device, scheduled: stats.now() }
     }
 
-    /// Notes a value when its last byte is here.
+    /// Records a value when its last byte has arrived.
     fn follow(self, opened: Opened, start: u64) -> Opened {
         match opened {
             Opened::Whole(tensor) => {
-                self.note(start, tensor.dtype(), tensor.shape());
+                self.record(start, tensor.dtype(), tensor.shape());
                 Opened::Whole(tensor)
             }
             Opened::Pieces(dtype, shape, pieces) => {
@@ -86,7 +86,7 @@ impl Trace {
         }
     }
 
-    fn note(&self, start: u64, dtype: DType, shape: &Shape) {
+    fn record(&self, start: u64, dtype: DType, shape: &Shape) {
         self.stats.add(NodeStats {
             name: self.name.clone(),
             op: self.op.clone(),
@@ -100,7 +100,7 @@ impl Trace {
     }
 }
 
-/// Pieces whose end is noted.
+/// Pieces whose arrival is recorded at the end.
 struct Traced {
     pieces: Arc<dyn Pieces>,
     trace: Arc<Mutex<Option<(Trace, u64, DType, Shape)>>>,
@@ -113,7 +113,7 @@ impl Pieces for Traced {
             if let Ok(None) = piece
                 && let Some((trace, start, dtype, shape)) = trace.lock().take()
             {
-                trace.note(start, dtype, &shape);
+                trace.record(start, dtype, &shape);
             }
             done(piece);
         }));

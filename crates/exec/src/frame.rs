@@ -12,7 +12,7 @@ pub(crate) struct Frame {
     pub info: u32,
     /// The frame and iteration around it; the root frame is its own parent.
     pub parent: (u32, u64),
-    /// The frame as it stands in rendezvous keys.
+    /// The frame in rendezvous keys.
     pub key: u64,
     /// Number of the oldest iteration that is alive.
     pub first: u64,
@@ -22,11 +22,11 @@ pub(crate) struct Frame {
     pub pending_enters: u32,
     /// Values that every iteration gets: the Enter node, and its value unless it is dead.
     pub constants: Vec<(u32, Option<Value>)>,
-    /// NextIteration nodes that wait for room.
+    /// NextIteration nodes that wait until fewer iterations are alive.
     pub queued: Vec<(u32, Option<Value>)>,
     /// Exit nodes that were dead in some iteration.
     pub dead_exits: Vec<u32>,
-    /// Exit nodes that passed a value on.
+    /// Exit nodes that delivered a value.
     pub live_exits: Vec<u32>,
 }
 
@@ -50,16 +50,16 @@ pub(crate) struct State {
     pub dead: u32,
     /// One more than the input at which a live value has arrived, if this is a Merge; zero if none has.
     pub live: u32,
-    /// It was made ready.
+    /// True once the node was made ready.
     pub fired: bool,
 }
 
-/// Values that somebody in the iteration has yet to take. One that many take stands here once, so that an output
-/// with thousands of consumers is no more memory than any other.
+/// Values that consumers in the iteration have not taken yet. A value is stored once for all its consumers, so that an
+/// output with thousands of consumers needs no more memory than any other.
 #[derive(Default)]
 pub(crate) struct Values {
     slots: Vec<Option<Value>>,
-    /// How many have yet to take each value.
+    /// How many consumers have not taken each value yet.
     takers: Vec<u32>,
 }
 
@@ -68,33 +68,33 @@ impl Values {
         Values { slots: (0..count).map(|_| None).collect(), takers: vec![0; count as usize] }
     }
 
-    /// Lays down a value for so many to take, or nothing.
+    /// Stores a value that `takers` consumers will take; none if it is dead.
     #[inline]
     pub fn put(&mut self, slot: u32, value: Option<Value>, takers: u32) {
         self.slots[slot as usize] = value;
         self.takers[slot as usize] = takers;
     }
 
-    /// What is in a slot.
+    /// The value in a slot.
     #[inline]
     pub fn get(&self, slot: u32) -> Option<&Value> {
         self.slots[slot as usize].as_ref()
     }
 
-    /// Takes a value: the last who does gets it itself, others share it. Nothing if it is dead.
+    /// Takes a value; none if it is dead. The last consumer gets the value itself, the others a shared copy.
     #[inline]
     pub fn take(&mut self, slot: u32) -> Option<Value> {
         let (value, takers) = (&mut self.slots[slot as usize], &mut self.takers[slot as usize]);
-        debug_assert!(*takers > 0, "taken more often than it was laid down for");
+        debug_assert!(*takers > 0, "a value has more consumers than were announced");
         *takers = takers.saturating_sub(1);
         if *takers == 0 { value.take() } else { value.clone() }
     }
 
-    /// As `take`, of what a variable or file holds now if it stands for one.
+    /// Like `take`, but reads the current value of a variable or a file.
     #[inline]
     pub fn read(&mut self, slot: u32) -> Result<Tensor> {
         let (value, takers) = (&mut self.slots[slot as usize], &mut self.takers[slot as usize]);
-        debug_assert!(*takers > 0, "taken more often than it was laid down for");
+        debug_assert!(*takers > 0, "a value has more consumers than were announced");
         *takers = takers.saturating_sub(1);
         match value {
             Some(value) if *takers > 0 => match value {
@@ -106,11 +106,11 @@ impl Values {
         }
     }
 
-    /// Counts a value as taken.
+    /// Counts a value as taken without taking it.
     #[inline]
     pub fn leave(&mut self, slot: u32) {
         let takers = &mut self.takers[slot as usize];
-        debug_assert!(*takers > 0, "taken more often than it was laid down for");
+        debug_assert!(*takers > 0, "a value has more consumers than were announced");
         *takers = takers.saturating_sub(1);
         if *takers == 0 {
             self.slots[slot as usize] = None;
@@ -119,12 +119,12 @@ impl Values {
 }
 
 impl Iteration {
-    /// Nothing has arrived yet.
+    /// An iteration in which nothing has arrived.
     pub fn new(info: &FrameInfo) -> Iteration {
         Iteration { states: info.states.clone(), values: Values::new(info.values), ops: 0, frames: 0 }
     }
 
-    /// The same arrays for another run. A slot is read only after something was put there in the same run.
+    /// The same arrays for another run. A slot is read only after a value was put there in the same run.
     pub fn renew(mut self, info: &FrameInfo) -> Iteration {
         self.states.clone_from(&info.states);
         self
@@ -132,7 +132,7 @@ impl Iteration {
 }
 
 impl Frame {
-    /// A frame whose first iteration is about to begin.
+    /// A frame with its first iteration.
     pub fn new(program: &Program, info: u32, parent: (u32, u64), key: u64) -> Frame {
         let static_info = &program.frames[info as usize];
         let spare = if info == 0 { program.spare.lock().pop() } else { None };
@@ -159,7 +159,7 @@ impl Frame {
         &mut self.iterations[(number - self.first) as usize]
     }
 
-    /// The number after the youngest iteration's.
+    /// The number of the iteration after the latest one.
     pub fn next(&self) -> u64 {
         self.first + self.iterations.len() as u64
     }

@@ -1,6 +1,7 @@
-//! Functions of a graph's library: their bodies become programs, and calls become runs of them.
+//! Functions of a graph: a body is compiled to a program, and a call runs it.
 
 use crate::{Devices, Kernels, Program, RunOptions, compile, run};
+use graph::builtin_ops::{ARG, RETVAL, SYMBOLIC_GRADIENT};
 use graph::{
     Arg, ArgType, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
     Signatures,
@@ -13,7 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 use tensor::DType;
 
-/// Rewrites a call of `SymbolicGradient` into a function of its own; given by whoever knows derivatives.
+/// Returns the gradient function of a function. The caller of this crate provides it, so that `exec` need not know how
+/// to differentiate.
 pub type Differentiate = dyn Fn(&FunctionDef, &FunctionLibrary) -> Result<FunctionDef> + Send + Sync;
 
 /// The functions of a graph, on the devices of a task.
@@ -52,7 +54,7 @@ impl Library {
         &*self.devices
     }
 
-    /// Whether an op is a function that its callers do not want kept apart.
+    /// True if an op is a function that may be inlined.
     pub(crate) fn is_inlined(&self, op: &str) -> bool {
         let function = self.functions.functions.get(op);
         function.is_some_and(|function| function.attrs.get("_noinline") != Some(&AttrValue::Bool(true)))
@@ -75,7 +77,7 @@ impl Functions for Library {
 
 impl Library {
     fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
-        if !self.functions.functions.contains_key(&function.name) && function.name != "SymbolicGradient" {
+        if !self.functions.functions.contains_key(&function.name) && function.name != SYMBOLIC_GRADIENT {
             return Err(not_found!("Function {} is not defined", function.name));
         }
         // Attributes that begin with an underscore are hints of the client and change nothing.
@@ -95,7 +97,7 @@ impl Library {
     /// Compiles the body of a function.
     fn prepare(self: &Arc<Self>, function: &Function) -> Result<Arc<Program>> {
         let def = match function.name.as_str() {
-            "SymbolicGradient" => self.gradient(function)?,
+            SYMBOLIC_GRADIENT => self.gradient(function)?,
             name => self
                 .functions
                 .functions
@@ -119,29 +121,28 @@ impl Library {
         let def = self.functions.functions.get(&forward.name);
         let def = def.ok_or_else(|| not_found!("Function {} is not defined", forward.name))?;
         let differentiate = self.differentiate.as_ref();
-        let differentiate = differentiate.ok_or_else(|| internal!("nobody here knows derivatives"))?;
+        let differentiate = differentiate.ok_or_else(|| internal!("this library cannot differentiate functions"))?;
         Ok(Arc::new(differentiate(&instantiated(def, forward)?, &self.functions)?))
     }
 }
 
-/// The function with the values of its attributes put in: one argument or result for each tensor, each of a
-/// type of its own.
+/// The function with the attributes of a call substituted: every argument and result is one tensor of a fixed type.
 fn instantiated(def: &FunctionDef, function: &Function) -> Result<FunctionDef> {
-    let mut made = def.clone();
-    made.nodes = def.nodes.iter().map(|node| Arc::new(substituted(node, function))).collect();
-    for args in [&mut made.signature.inputs, &mut made.signature.outputs] {
+    let mut instance = def.clone();
+    instance.nodes = def.nodes.iter().map(|node| Arc::new(substituted(node, function))).collect();
+    for args in [&mut instance.signature.inputs, &mut instance.signature.outputs] {
         for arg in args {
             match arg_types(&def.signature, arg, function)?[..] {
                 [dtype] => (arg.ty, arg.number) = (ArgType::Fixed(dtype), None),
-                _ => return Err(invalid!("Argument '{}' of a function stands for several tensors", arg.name)),
+                _ => return Err(invalid!("Argument '{}' of a function must be one tensor", arg.name)),
             }
         }
     }
-    made.signature.attrs.clear();
-    Ok(made)
+    instance.signature.attrs.clear();
+    Ok(instance)
 }
 
-/// A function that compiles its body at the first call.
+/// A function whose body is compiled at the first call.
 struct Body {
     library: Weak<Library>,
     function: Function,
@@ -151,7 +152,7 @@ struct Body {
 impl Callable for Body {
     fn call(&self, ctx: &Ctx<'_>, mut args: Inputs, done: Done) {
         let Some(library) = self.library.upgrade() else {
-            return done(Err(internal!("the graph of function {} is gone", self.function.name)));
+            return done(Err(internal!("the graph of function {} was released", self.function.name)));
         };
         let program = match self.program.get_or_init(|| library.prepare(&self.function)) {
             Ok(program) => program.clone(),
@@ -160,7 +161,7 @@ impl Callable for Body {
         let args = (0..args.len()).map(|index| args.take(index).ok()).collect();
         let options = RunOptions { env: ctx.env.clone(), args };
         let finish = move |result: Result<Vec<Option<Value>>>| {
-            let _alive = library; // the body's kernels must outlive the run
+            let _alive = library; // keeps the kernels of the body alive during the run
             let outputs = result.and_then(|values| {
                 let live = |value: Option<Value>| value.ok_or_else(|| invalid!("Retval does not have value"));
                 values.into_iter().map(live).collect::<Result<Outputs>>()
@@ -171,7 +172,7 @@ impl Callable for Body {
     }
 }
 
-/// The body of a function as a graph: arguments and results become nodes, attributes get their values.
+/// The body of a function as a graph: arguments and results become nodes, attributes are substituted.
 fn body_graph(
     def: &FunctionDef,
     function: &Function,
@@ -194,7 +195,7 @@ fn body_graph(
     Ok(flat)
 }
 
-/// Keeps what leads to a result or a named side effect, and what acts on its own.
+/// Removes nodes that lead neither to a result nor to a declared side effect, unless they have state.
 fn drop_unused(flat: &mut FlatGraph, def: &FunctionDef, ops: &dyn Signatures) {
     let mut needed = vec![false; flat.nodes.len()];
     let mut queue: Vec<u32> = def.control_ret.values().filter_map(|name| flat.find(name)).collect();
@@ -213,7 +214,7 @@ fn drop_unused(flat: &mut FlatGraph, def: &FunctionDef, ops: &dyn Signatures) {
 }
 
 struct BodyGraph {
-    /// What `node:out:i` means: the graph's `node:k`.
+    /// The tensors of the graph, `node:k`, by their names in the function, `node:out:i`.
     sources: FxHashMap<String, String>,
     nodes: Vec<NodeDef>,
 }
@@ -225,7 +226,7 @@ impl BodyGraph {
             for (place, dtype) in arg_types(signature, arg, function)?.into_iter().enumerate() {
                 let name = if place == 0 { arg.name.clone() } else { format!("{}_{place}", arg.name) };
                 let attrs = [("T", dtype.into()), ("index", index.into())];
-                self.nodes.push(node_def(&name, "_Arg", Vec::new(), attrs));
+                self.nodes.push(node_def(&name, ARG, Vec::new(), attrs));
                 self.sources.insert(format!("{}:{place}", arg.name), name.clone());
                 if place == 0 {
                     self.sources.insert(arg.name.clone(), name);
@@ -236,7 +237,7 @@ impl BodyGraph {
         Ok(())
     }
 
-    /// Notes the outputs of a body node under their names in functions.
+    /// Records the outputs of a body node under their names in the function.
     fn declare(
         &mut self,
         node: &Arc<NodeDef>,
@@ -282,14 +283,14 @@ impl BodyGraph {
             let types = arg_types(&def.signature, arg, function)?;
             let target = def.ret.get(&arg.name).ok_or_else(|| invalid!("Function result '{}' is missing", arg.name))?;
             for (place, dtype) in types.iter().enumerate() {
-                // A result that stands for several tensors names the first; the others follow it.
+                // A result of several tensors names the first; the others are the following outputs.
                 let input = match place {
                     0 => self.source(target)?,
                     _ => self.following(target, place)?,
                 };
                 let name = format!("_ret_{}_{place}", arg.name);
                 let attrs = [("T", (*dtype).into()), ("index", index.into())];
-                self.nodes.push(node_def(&name, "_Retval", vec![input], attrs));
+                self.nodes.push(node_def(&name, RETVAL, vec![input], attrs));
                 index += 1;
             }
         }
@@ -307,7 +308,7 @@ fn node_def<const N: usize>(name: &str, op: &str, inputs: Vec<String>, attrs: [(
     NodeDef { name: name.to_string(), op: op.to_string(), inputs, attrs, ..NodeDef::default() }
 }
 
-/// Types of the tensors an argument of a function stands for.
+/// The types of the tensors of one argument of a function.
 fn arg_types(signature: &Signature, arg: &Arg, function: &Function) -> Result<Vec<DType>> {
     let attrs = function.attrs.clone();
     let call = NodeDef { name: function.name.clone(), attrs, ..NodeDef::default() };
@@ -317,7 +318,7 @@ fn arg_types(signature: &Signature, arg: &Arg, function: &Function) -> Result<Ve
     }
 }
 
-/// A body node with the function's attributes put in.
+/// A body node with the attributes of the call substituted.
 fn substituted(node: &Arc<NodeDef>, function: &Function) -> NodeDef {
     let mut node = (**node).clone();
     for value in node.attrs.values_mut() {

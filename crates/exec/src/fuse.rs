@@ -1,7 +1,7 @@
-//! Chains of elementwise ops become one node that passes once over its arrays.
+//! Fuses chains of elementwise ops into one node that passes over its arrays once.
 //!
-//! A group has one output that others see. Its shapes are known only when it runs: if the inputs are
-//! whole arrays, scalars, rows and columns of one shape it runs fused, else op by op as written.
+//! Only one output of a group is visible to other nodes. Shapes are known only when the group runs: if the inputs are
+//! arrays, scalars, rows and columns of one shape, the group runs fused, otherwise op by op.
 
 use graph::{Edge, FlatGraph, NodeId};
 use math::fused::{Instruction, Operand, Program, run};
@@ -12,10 +12,10 @@ use status::{Result, internal};
 use std::sync::Arc;
 use tensor::{DType, Shape, Tensor};
 
-/// The longest chain: longer ones are cut, so that tiles stay in the cache.
+/// The most nodes in a group. Longer chains are cut so that their tiles stay in the cache.
 const MAX_GROUP: usize = 48;
 
-/// Fuses what can be fused. `kernels` are those of the nodes, in order; both shrink together.
+/// Fuses groups of nodes. `kernels` has the kernel of each node; removed nodes are removed from both.
 pub(crate) fn fuse(graph: &mut FlatGraph, kernels: &mut Vec<Arc<Kernel>>) {
     let candidates = kernels.iter().filter(|kernel| kernel.elementwise.is_some()).count();
     if candidates < 2 {
@@ -49,7 +49,7 @@ pub(crate) fn fuse(graph: &mut FlatGraph, kernels: &mut Vec<Arc<Kernel>>) {
     });
 }
 
-/// Who reads each node's output, and whether somebody waits for it.
+/// The readers of each node, and whether a node has control edges to others.
 struct Readers {
     data: Vec<SmallVec<[NodeId; 2]>>,
     waited_for: Vec<bool>,
@@ -65,7 +65,7 @@ fn readers(graph: &FlatGraph) -> Readers {
     readers
 }
 
-/// The root and everything before it that only the group reads, in an order in which it can run.
+/// The root and the nodes before it that only members of the group read, in topological order.
 fn group(graph: &FlatGraph, kernels: &[Arc<Kernel>], readers: &Readers, keep: &[bool], root: NodeId) -> Vec<NodeId> {
     let mut members = vec![root];
     let mut next = 0;
@@ -88,18 +88,18 @@ fn group(graph: &FlatGraph, kernels: &[Arc<Kernel>], readers: &Readers, keep: &[
     order(graph, members)
 }
 
-/// Members after their inputs.
+/// Sorts the members so that each comes after its inputs.
 fn order(graph: &FlatGraph, members: Vec<NodeId>) -> Vec<NodeId> {
     let mut ordered: Vec<NodeId> = Vec::with_capacity(members.len());
     let mut rest = members;
-    // Members were found from the root backwards, so this takes few rounds.
+    // The members were found backwards from the root, so few rounds are needed.
     while !rest.is_empty() {
         rest.reverse();
         let (ready, waiting): (Vec<NodeId>, Vec<NodeId>) = rest
             .iter()
             .partition(|&&id| graph.node(id).inputs.iter().all(|edge| !rest.contains(&edge.node) || edge.node == id));
         if ready.is_empty() {
-            return vec![]; // a loop through the group: leave it alone
+            return vec![]; // a loop passes through the group, which cannot be fused then
         }
         ordered.extend(ready);
         rest = waiting;
@@ -107,14 +107,14 @@ fn order(graph: &FlatGraph, members: Vec<NodeId>) -> Vec<NodeId> {
     ordered
 }
 
-/// A group made into one kernel.
+/// A group as one kernel.
 struct Fused {
     inputs: Vec<Edge>,
     program: Program,
     steps: Vec<Step>,
 }
 
-/// One member, for running op by op.
+/// One member, for when the group runs op by op.
 struct Step {
     name: String,
     kernel: Arc<Kernel>,
@@ -160,21 +160,21 @@ impl Fused {
     }
 }
 
-/// Members of a group always say what they do; a copy keeps the arithmetic total.
+/// Members of a group are always elementwise, so this is never used; it copies its input.
 fn unreachable_instruction(written: usize, source: usize) -> Instruction {
     Instruction::Binary(math::fused::Binary::Max, written, source, source)
 }
 
-/// How inputs of a fused run lie over its elements.
+/// How the inputs of a fused run are broadcast to its elements.
 struct Layout {
     shape: Shape,
     rows: usize,
     width: usize,
-    kinds: SmallVec<[Lie; 8]>,
+    inputs: SmallVec<[Broadcast; 8]>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Lie {
+enum Broadcast {
     Full,
     Scalar,
     Row,
@@ -182,30 +182,30 @@ enum Lie {
 }
 
 impl Layout {
-    /// None if some input lies in a way that only the ops themselves can handle.
+    /// None if an input is broadcast in a way that only the ops themselves can handle.
     fn of(tensors: &[Tensor]) -> Option<Layout> {
         let widest = tensors.iter().max_by_key(|tensor| (tensor.elements(), tensor.shape().rank()))?;
         let shape = widest.shape().clone();
         let mut width = None;
-        let mut kinds = SmallVec::new();
+        let mut inputs = SmallVec::new();
         for tensor in tensors {
             let own = tensor.shape();
             if own == &shape {
-                kinds.push(Lie::Full);
+                inputs.push(Broadcast::Full);
             } else if tensor.elements() == 1 && own.rank() <= shape.rank() {
-                kinds.push(Lie::Scalar);
+                inputs.push(Broadcast::Scalar);
             } else if own.rank() <= shape.rank() && shape.dims().ends_with(own.dims()) {
                 agree(&mut width, own.elements())?;
-                kinds.push(Lie::Row);
+                inputs.push(Broadcast::Row);
             } else {
                 agree(&mut width, column_width(own, &shape)?)?;
-                kinds.push(Lie::Column);
+                inputs.push(Broadcast::Column);
             }
         }
         let elements = shape.elements();
         let width = width.unwrap_or(elements);
         let rows = elements.checked_div(width).unwrap_or(0);
-        Some(Layout { shape, rows, width, kinds })
+        Some(Layout { shape, rows, width, inputs })
     }
 }
 
@@ -219,7 +219,7 @@ fn agree(width: &mut Option<usize>, found: usize) -> Option<()> {
     }
 }
 
-/// The elements of a row, if `own` has one value for each row of `shape`.
+/// The number of elements in a row, if `own` has one value for each row of `shape`.
 fn column_width(own: &Shape, shape: &Shape) -> Option<usize> {
     let kept = own.iter().zip(shape.iter()).take_while(|(a, b)| a == b).count();
     let rest_is_one = own[kept..].iter().all(|&dim| dim == 1);
@@ -227,20 +227,20 @@ fn column_width(own: &Shape, shape: &Shape) -> Option<usize> {
 }
 
 fn run_fused(ctx: &Ctx<'_>, program: &Program, mut tensors: Vec<Tensor>, layout: Layout) -> Result<Tensor> {
-    let reused = tensors.iter_mut().zip(&layout.kinds).position(|(t, &kind)| kind == Lie::Full && t.is_unique());
+    let reused = tensors.iter_mut().zip(&layout.inputs).position(|(t, &kind)| kind == Broadcast::Full && t.is_unique());
     let mut output = match reused {
         Some(place) => std::mem::replace(&mut tensors[place], Tensor::scalar(0f32)),
         None => Tensor::scratch::<f32>(&layout.shape)?,
     };
     {
         let mut operands: SmallVec<[Operand<'_>; 8]> = SmallVec::new();
-        for (place, (tensor, &kind)) in tensors.iter().zip(&layout.kinds).enumerate() {
+        for (place, (tensor, &kind)) in tensors.iter().zip(&layout.inputs).enumerate() {
             operands.push(match kind {
                 _ if reused == Some(place) => Operand::InPlace(0),
-                Lie::Full => Operand::Full(tensor.values::<f32>()?),
-                Lie::Scalar => Operand::Scalar(tensor.to_scalar::<f32>()?),
-                Lie::Row => Operand::Row(tensor.values::<f32>()?),
-                Lie::Column => Operand::Column(tensor.values::<f32>()?),
+                Broadcast::Full => Operand::Full(tensor.values::<f32>()?),
+                Broadcast::Scalar => Operand::Scalar(tensor.to_scalar::<f32>()?),
+                Broadcast::Row => Operand::Row(tensor.values::<f32>()?),
+                Broadcast::Column => Operand::Column(tensor.values::<f32>()?),
             });
         }
         run(ctx.pool(), program, layout.rows, layout.width, &operands, &mut [output.values_mut::<f32>()?]);
@@ -248,7 +248,7 @@ fn run_fused(ctx: &Ctx<'_>, program: &Program, mut tensors: Vec<Tensor>, layout:
     Ok(output)
 }
 
-/// The ops one by one, as the graph has them.
+/// Runs the ops one by one, as the graph has them.
 fn run_steps(ctx: &Ctx<'_>, steps: &[Step], tensors: Vec<Tensor>) -> Result<Tensor> {
     let mut registers = tensors;
     for step in steps {

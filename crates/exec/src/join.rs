@@ -1,10 +1,10 @@
-//! Two nodes that have one kernel for both become one: a product, its bias, its activation.
+//! Joins nodes that one kernel can compute together: a product, its bias and its activation.
 
 use crate::Kernels;
-use graph::{FlatGraph, FlatNode, NodeId};
+use graph::{FlatGraph, FlatNode, NodeId, OpFacts};
 use std::sync::Arc;
 
-/// Joins what the registry says can be joined. Every result that somebody asks for stays.
+/// Joins the pairs of nodes for which the registry has a combined node, if no other node uses the result of the first.
 pub(crate) fn join(graph: &mut FlatGraph, kernels: &Kernels) {
     let mut readers = vec![0u32; graph.nodes.len()];
     let mut waited_for = vec![false; graph.nodes.len()];
@@ -23,7 +23,7 @@ pub(crate) fn join(graph: &mut FlatGraph, kernels: &Kernels) {
         if let Some(def) = kernels.registry().joined(&first.def, &second.def)
             && ![first, second].iter().any(|node| kernels.is_of_device_type(&node.def))
         {
-            let node = FlatNode { def: Arc::new(def), ..both(first, second) };
+            let node = FlatNode { def: Arc::new(def), ..with_inputs_of_both(first, second) };
             graph.nodes[id as usize] = node;
             keep[source as usize] = false;
         }
@@ -34,7 +34,7 @@ pub(crate) fn join(graph: &mut FlatGraph, kernels: &Kernels) {
 }
 
 /// The second node with the inputs of both.
-fn both(first: &FlatNode, second: &FlatNode) -> FlatNode {
+fn with_inputs_of_both(first: &FlatNode, second: &FlatNode) -> FlatNode {
     let others = (&second.inputs[1..], &second.input_types[1..]);
     let controls = first.controls.iter().chain(&second.controls);
     let mut controls: smallvec::SmallVec<[NodeId; 2]> = controls.copied().collect();
@@ -46,5 +46,6 @@ fn both(first: &FlatNode, second: &FlatNode) -> FlatNode {
         controls,
         input_types: first.input_types.iter().chain(others.1).copied().collect(),
         output_types: second.output_types.clone(),
+        facts: OpFacts::PLAIN,
     }
 }

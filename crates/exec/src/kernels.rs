@@ -1,4 +1,4 @@
-//! Kernels of a session: those with state exist once for each node, whatever graphs the node is in.
+//! The kernels of a session. A kernel with state exists once per node, even if the node is in several graphs.
 
 use graph::NodeDef;
 use op::{DeviceTypes, Kernel, Registry, Setup};
@@ -7,17 +7,17 @@ use rustc_hash::FxHashMap;
 use status::Result;
 use std::sync::Arc;
 
-/// Makes kernels, and keeps those with state for as long as the session lives.
+/// Builds kernels, and keeps those with state until the session ends.
 pub struct Kernels {
     registry: Arc<Registry>,
     device_types: DeviceTypes,
-    kept: Mutex<FxHashMap<(String, String), Arc<Kernel>>>,
+    stateful: Mutex<FxHashMap<(String, String), Arc<Kernel>>>,
 }
 
 impl Kernels {
     /// Kernels of these ops.
     pub fn new(registry: Arc<Registry>) -> Kernels {
-        Kernels { registry, device_types: DeviceTypes::default(), kept: Mutex::default() }
+        Kernels { registry, device_types: DeviceTypes::default(), stateful: Mutex::default() }
     }
 
     /// The same ops, on devices of these types too.
@@ -40,17 +40,18 @@ impl Kernels {
         &self.registry
     }
 
-    /// The kernel of a node; `path` tells apart nodes of the same name in different functions.
+    /// The kernel of a node; `path` separates nodes with equal names in different functions.
     pub fn kernel(&self, setup: &Setup<'_>, path: &str, stateful: bool) -> Result<Arc<Kernel>> {
         let def = setup.def();
+        // The runtime creates nodes of internal ops for each graph, and their names are not unique in a session.
         if !stateful || def.op.starts_with('_') {
             return Ok(Arc::new(self.build(setup)?));
         }
         let key = (format!("{path}{}", def.name), def.op.clone());
-        if let Some(kernel) = self.kept.lock().get(&key) {
+        if let Some(kernel) = self.stateful.lock().get(&key) {
             return Ok(kernel.clone());
         }
         let kernel = Arc::new(self.build(setup)?);
-        Ok(self.kept.lock().entry(key).or_insert(kernel).clone())
+        Ok(self.stateful.lock().entry(key).or_insert(kernel).clone())
     }
 }

@@ -1,4 +1,8 @@
-//! I run one partition on one machine: ready nodes, frames, threads. I know kernels only as rows.
+//! Runs one partition of a graph on one machine.
+//!
+//! A graph is simplified and compiled once, by [`prepare`], into a [`Program`]; [`run`] then runs the program for every
+//! step. The crate knows ops only through their rows: kernels, and facts such as the role in control flow. Values from
+//! other tasks come through a [`op::Rendezvous`]; the crate opens no connections.
 #![forbid(unsafe_code)]
 
 mod combiner;

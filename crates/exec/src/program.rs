@@ -1,4 +1,4 @@
-//! A graph made ready to run: dense arrays, kernels in place, names only for messages.
+//! A compiled graph: dense arrays with kernels. Names are kept for messages only.
 
 use crate::frame::{Iteration, State};
 use op::{Kernel, Transfer};
@@ -10,14 +10,14 @@ pub struct Program {
     pub(crate) nodes: Vec<Node>,
     /// Consumers of data outputs; a node's outputs own consecutive ranges.
     pub(crate) edges: Vec<OutEdge>,
-    /// Where inputs are found, in the frame of the node that takes them; a node's inputs are consecutive.
+    /// The slots of the inputs, in the frame of the consumer; the inputs of a node are consecutive.
     pub(crate) input_slots: Vec<u32>,
     /// Consumers of control outputs.
     pub(crate) control_edges: Vec<u32>,
     pub(crate) frames: Vec<FrameInfo>,
     /// How many results, if this is a function's body.
     pub(crate) results: usize,
-    /// Arrays of runs that are over, for the next run.
+    /// Arrays of ended runs, which the next run reuses.
     pub(crate) spare: Mutex<Vec<Iteration>>,
 }
 
@@ -27,29 +27,29 @@ pub(crate) struct Node {
     pub op: Arc<str>,
     pub device: Arc<str>,
     pub kernel: Arc<Kernel>,
-    /// Which static frame it runs in.
+    /// The static frame it runs in.
     pub frame: u32,
-    /// Its place among the nodes of its frame.
+    /// Its index among the nodes of its frame.
     pub local: u32,
     /// Where its inputs begin in `input_slots`, and how many there are.
     pub first_input: u32,
     pub inputs: u32,
-    /// The slot of its first output, in the frame of those who take it; the others follow.
+    /// The slot of its first output, in the frame of the consumers; the others follow.
     pub first_value: u32,
-    /// Bit i is set when input i is wanted as a reference (inputs beyond 64 never are).
+    /// Bit i is set if the op takes input i as a reference; inputs beyond the first 64 never are.
     pub refs: u64,
     pub may_be_uninitialized: bool,
     /// Where each output's consumers begin in `edges`; one more entry than there are outputs.
     pub outputs: Vec<u32>,
     pub control_outputs: (u32, u32),
     pub kind: Kind,
-    /// Calls a function that TensorFlow would put in its place: a trace shows the nodes of the body only.
+    /// Calls a function that TensorFlow would inline: a trace shows only the nodes of the body.
     pub inlined: bool,
-    /// Inputs that it reads from other tasks itself, in order.
+    /// Inputs that it receives from other tasks itself, in order.
     pub pulls: Vec<Pull>,
 }
 
-/// An input that a node reads piece by piece, in place of the Recv that would have received it.
+/// An input that a node receives in pieces; it replaces a Recv.
 pub(crate) struct Pull {
     /// Which input.
     pub place: usize,
@@ -67,9 +67,9 @@ pub(crate) enum Kind {
     Enter,
     Exit,
     NextIteration,
-    /// Never dead itself, whatever the nodes are that it waits for.
+    /// Never dead, even if nodes that it waits for are.
     ControlTrigger,
-    /// Runs although its inputs are dead: it passes the news on.
+    /// Runs even if its inputs are dead: Send and Recv transfer the information that a value is dead.
     SeesDead,
 }
 
@@ -91,16 +91,16 @@ pub(crate) struct FrameInfo {
     pub enters: u32,
     pub parallel: usize,
     pub nodes: Vec<u32>,
-    /// How many values an iteration has room for.
+    /// The number of value slots in an iteration.
     pub values: u32,
-    /// Nodes that nothing leads to.
+    /// Nodes without inputs.
     pub roots: Vec<u32>,
-    /// What its nodes wait for when an iteration begins.
+    /// The states of its nodes when an iteration begins.
     pub states: Vec<State>,
 }
 
 impl Program {
-    /// How many nodes.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -111,7 +111,7 @@ impl Program {
         &self.input_slots[node.first_input as usize..(node.first_input + node.inputs) as usize]
     }
 
-    /// Whether there is nothing to run.
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }

@@ -1,11 +1,12 @@
-//! A Recv whose only reader takes its value piece by piece is left to that reader: nobody here holds the whole value.
+//! Removes a Recv if its only reader can read the value in pieces: the reader receives the value itself, so that the
+//! task never holds all of it.
 
 use crate::program::Pull;
 use graph::{FlatGraph, NodeId};
 use op::{Flow, Kernel, Run};
 use std::sync::Arc;
 
-/// Takes such Recvs out. `kernels` are those of the nodes, in order; gives what each node that is left pulls.
+/// Removes such Recvs. `kernels` has the kernel of each node. Returns what each remaining node pulls.
 pub(crate) fn pull(graph: &mut FlatGraph, kernels: &mut Vec<Arc<Kernel>>) -> Vec<Vec<Pull>> {
     let mut pulls: Vec<Vec<Pull>> = graph.nodes.iter().map(|_| Vec::new()).collect();
     if kernels.iter().all(|kernel| kernel.pulls.is_none()) {
@@ -23,7 +24,7 @@ pub(crate) fn pull(graph: &mut FlatGraph, kernels: &mut Vec<Arc<Kernel>>) -> Vec
                 let (name, op) = (def.name.as_str().into(), def.op.as_str().into());
                 pulls[id].push(Pull { place, transfer: transfer.clone(), name, op });
                 keep[source] = false;
-                hand_over(graph, source, id, place);
+                move_controls(graph, source, id, place);
             }
         }
         pulls[id].reverse();
@@ -36,7 +37,7 @@ pub(crate) fn pull(graph: &mut FlatGraph, kernels: &mut Vec<Arc<Kernel>>) -> Vec
     pulls
 }
 
-/// Which nodes have one reader, and nobody who waits for them.
+/// For each node, whether it has exactly one reader and no control edges to others.
 fn read_once(graph: &FlatGraph) -> Vec<bool> {
     let mut readers = vec![0u32; graph.nodes.len()];
     for node in &graph.nodes {
@@ -46,8 +47,8 @@ fn read_once(graph: &FlatGraph) -> Vec<bool> {
     readers.into_iter().map(|count| count == 1).collect()
 }
 
-/// The reader waits for what its Recv waited for.
-fn hand_over(graph: &mut FlatGraph, source: usize, reader: usize, place: usize) {
+/// Gives the control inputs of a Recv to its reader, and removes the input.
+fn move_controls(graph: &mut FlatGraph, source: usize, reader: usize, place: usize) {
     let waits = std::mem::take(&mut graph.nodes[source].controls);
     let node = &mut graph.nodes[reader];
     node.inputs.remove(place);

@@ -1,4 +1,4 @@
-//! The meeting point of one step inside this process.
+//! The rendezvous of one step inside this process.
 
 use op::{Received, Rendezvous, Stored};
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ pub enum Sent {
 }
 
 impl Sent {
-    /// The tensor, read from its file if it is there.
+    /// The tensor, which is read if it is in a file.
     pub fn read(self) -> Result<Received> {
         match self {
             Sent::Tensor(tensor, dead) => Ok((tensor, dead)),
@@ -46,7 +46,7 @@ enum Slot {
 }
 
 impl Slots {
-    /// Keeps the value, or gives it back with the reader who waits for it.
+    /// Stores the value, or returns it with the reader that waits for it.
     fn send(&mut self, key: &str, sent: Sent) -> Result<Option<(Reader, Sent)>> {
         if let Some(error) = &self.aborted {
             return Err(error.clone());
@@ -61,7 +61,7 @@ impl Slots {
         }
     }
 
-    /// Keeps the reader, or gives it back with what it reads.
+    /// Stores the reader, or returns it with the value.
     fn recv(&mut self, key: &str, reader: Reader) -> Option<(Reader, Result<Sent>)> {
         if let Some(error) = &self.aborted {
             return Some((reader, Err(error.clone())));
@@ -81,7 +81,7 @@ impl Slots {
 }
 
 impl LocalRendezvous {
-    /// As `recv`, but what is in a file stays there.
+    /// Like `recv`, but does not read a tensor that is in a file.
     pub fn recv_unread(&self, key: &str, done: impl FnOnce(Result<Sent>) + Send + 'static) {
         let answer = self.slots.lock().recv(key, Box::new(done));
         if let Some((reader, sent)) = answer {
@@ -89,10 +89,10 @@ impl LocalRendezvous {
         }
     }
 
-    fn give(&self, key: &str, sent: Sent) -> Result<()> {
+    fn put(&self, key: &str, sent: Sent) -> Result<()> {
         let reader = self.slots.lock().send(key, sent)?;
         if let Some((reader, sent)) = reader {
-            reader(Ok(sent)); // outside the lock: the reader may come straight back
+            reader(Ok(sent)); // outside the lock, because the reader may call this rendezvous
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl LocalRendezvous {
 
 impl Rendezvous for LocalRendezvous {
     fn send(&self, key: &str, tensor: Tensor, dead: bool) -> Result<()> {
-        self.give(key, Sent::Tensor(tensor, dead))
+        self.put(key, Sent::Tensor(tensor, dead))
     }
 
     fn recv(&self, key: &str, done: Box<dyn FnOnce(Result<Received>) + Send>) {
@@ -108,7 +108,7 @@ impl Rendezvous for LocalRendezvous {
     }
 
     fn offer(&self, key: &str, stored: Arc<dyn Stored>) -> Result<()> {
-        self.give(key, Sent::Stored(stored))
+        self.put(key, Sent::Stored(stored))
     }
 
     fn abort(&self, error: Error) {

@@ -1,9 +1,10 @@
-//! Work that need not be done: equal nodes are merged, identities skipped, constants computed once.
+//! Simplifies a graph: merges equal nodes, skips identities, folds constants.
 //!
-//! Every result stays equal. Nodes with state, with control edges, or in loops are left alone.
+//! The results of the graph do not change. Nodes with state, with control edges or in loops stay as they are.
 
 use crate::Kernels;
-use graph::{AttrValue, Edge, FlatGraph, FlatNode, NodeDef, NodeId, Signatures};
+use graph::builtin_ops::CONST;
+use graph::{AttrValue, Edge, FlatGraph, FlatNode, Forwards, NodeDef, NodeId, OpFacts, Signatures, StaticValue};
 use math::Pool;
 use op::{Callable, Ctx, Functions, Resources, Run, Setup, StepEnv};
 use rustc_hash::FxHashMap;
@@ -12,34 +13,34 @@ use status::{Result, not_found};
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// Folded constants above this size would make the program larger than the work they spare.
+/// The largest constant in bytes that folding creates: a larger one costs more memory than it saves time.
 const MAX_FOLDED: usize = 1 << 20;
 
-/// Simplifies a graph. Nodes that nobody reads stay: the step was asked to run them.
+/// Simplifies a graph. Nodes without consumers stay, because the step requested them.
 pub(crate) fn simplify(graph: &mut FlatGraph, kernels: &Kernels) {
     let mut work = Simplify::new(graph, kernels);
     for id in work.order() {
         work.visit(id);
     }
     work.finish();
-    crate::unread::spare(graph, kernels);
+    crate::unread::remove_unread(graph, kernels);
     crate::join::join(graph, kernels);
 }
 
 struct Simplify<'a> {
     graph: &'a mut FlatGraph,
     kernels: &'a Kernels,
-    /// What an output has become.
+    /// Outputs that were replaced, and the outputs that replace them.
     replaced: FxHashMap<Edge, Edge>,
     /// Values of constants.
     values: FxHashMap<NodeId, Tensor>,
-    /// Nodes seen, by everything that determines their value.
+    /// Visited nodes, by everything that determines their value.
     seen: FxHashMap<String, NodeId>,
-    /// Nodes that other nodes wait for.
+    /// For each node, whether another one has a control edge from it.
     waited_for: Vec<bool>,
     folded: Vec<NodeId>,
-    /// Nodes that nobody reads: the step was asked to run them.
-    asked_for: Vec<bool>,
+    /// For each node, whether it has no consumers: then the step requested it.
+    requested: Vec<bool>,
     env: Arc<StepEnv>,
     resources: Arc<Resources>,
 }
@@ -47,11 +48,11 @@ struct Simplify<'a> {
 impl<'a> Simplify<'a> {
     fn new(graph: &'a mut FlatGraph, kernels: &'a Kernels) -> Simplify<'a> {
         let mut waited_for = vec![false; graph.nodes.len()];
-        let mut asked_for = vec![true; graph.nodes.len()];
+        let mut requested = vec![true; graph.nodes.len()];
         for node in &graph.nodes {
             node.controls.iter().for_each(|&control| waited_for[control as usize] = true);
             let sources = node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied());
-            sources.for_each(|source| asked_for[source as usize] = false);
+            sources.for_each(|source| requested[source as usize] = false);
         }
         Simplify {
             graph,
@@ -61,7 +62,7 @@ impl<'a> Simplify<'a> {
             seen: FxHashMap::default(),
             waited_for,
             folded: Vec::new(),
-            asked_for,
+            requested,
             env: StepEnv::alone(Arc::new(Pool::new(1))),
             resources: Arc::new(Resources::new("")),
         }
@@ -80,7 +81,7 @@ impl<'a> Simplify<'a> {
             return;
         }
         let node = &self.graph.nodes[id as usize];
-        if node.def.op == "Identity" {
+        if node.facts.forwards == Forwards::First {
             let source = node.inputs[0];
             let from_ref = self.graph.node(source.node).output_types[source.index as usize].is_ref();
             if !from_ref {
@@ -88,16 +89,16 @@ impl<'a> Simplify<'a> {
             }
             return;
         }
-        if let Some(twin) = self.twin(id) {
+        if let Some(equal) = self.equal_node(id) {
             for index in 0..self.graph.node(id).output_types.len() as u32 {
-                self.replaced.insert(Edge { node: id, index }, Edge { node: twin, index });
+                self.replaced.insert(Edge { node: id, index }, Edge { node: equal, index });
             }
             return;
         }
         self.fold(id);
     }
 
-    /// Whether a node only turns inputs into outputs, and nobody waits for it.
+    /// True if a node only computes outputs from inputs, without control edges to or from other nodes.
     fn may_change(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let Some(signature) = self.kernels.registry().signature(&node.def.op) else { return false };
@@ -107,15 +108,15 @@ impl<'a> Simplify<'a> {
             && node.controls.is_empty()
             && !self.waited_for[id as usize]
             && !node.output_types.is_empty()
-            && !is_flow(&node.def.op)
+            && !node.facts.depends_on_step()
             && !self.kernels.is_of_device_type(&node.def)
     }
 
-    /// A node seen before that gives the same.
-    fn twin(&mut self, id: NodeId) -> Option<NodeId> {
+    /// An earlier node that has the same value.
+    fn equal_node(&mut self, id: NodeId) -> Option<NodeId> {
         let node = self.graph.node(id);
-        if node.def.op == "Const" {
-            return None; // comparing large constants costs more than it spares
+        if node.facts.static_value == StaticValue::Attribute {
+            return None; // comparing large constants costs more than it saves
         }
         let attrs: Vec<_> = node.def.attrs.iter().filter(|(name, _)| !name.starts_with('_')).collect();
         if attrs.iter().any(|(_, value)| matches!(value, AttrValue::Tensor(_))) {
@@ -123,7 +124,7 @@ impl<'a> Simplify<'a> {
         }
         let key = format!("{} {} {:?} {attrs:?}", node.def.op, node.def.device, node.inputs);
         match self.seen.get(&key) {
-            Some(&twin) => Some(twin),
+            Some(&equal) => Some(equal),
             None => {
                 self.seen.insert(key, id);
                 None
@@ -134,7 +135,7 @@ impl<'a> Simplify<'a> {
     /// Computes a node whose inputs are all constants.
     fn fold(&mut self, id: NodeId) {
         let node = self.graph.node(id);
-        if node.def.op == "Const" {
+        if node.facts.static_value == StaticValue::Attribute {
             if let Some(AttrValue::Tensor(value)) = node.def.attrs.get("value")
                 && value.encoded().elements().is_some_and(|count| count <= MAX_FOLDED / 16)
                 && let Ok(value) = value.decode()
@@ -176,30 +177,31 @@ impl<'a> Simplify<'a> {
             }
             _ => None,
         });
-        // An op that fails on these inputs must fail in the step that runs it, not here.
+        // If the op fails on these inputs, the error belongs to the steps that run it.
         std::panic::catch_unwind(run).ok().flatten()
     }
 
-    /// Puts constants in place and drops what nobody needs.
+    /// Replaces folded nodes by constants and removes unused nodes.
     fn finish(self) {
         for id in &self.folded {
             let value = self.values[id].clone();
             let node = &mut self.graph.nodes[*id as usize];
             let attrs = [("dtype", value.dtype().into()), ("value", AttrValue::from(value))];
             node.def = Arc::new(NodeDef {
-                op: "Const".to_string(),
+                op: CONST.to_string(),
                 inputs: Vec::new(),
                 attrs: attrs.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
                 ..(*node.def).clone()
             });
+            node.facts = OpFacts { static_value: StaticValue::Attribute, ..OpFacts::PLAIN };
             node.inputs.clear();
             node.input_types.clear();
         }
-        drop_unused(self.graph, self.kernels, &self.asked_for);
+        drop_unused(self.graph, self.kernels, &self.requested);
     }
 }
 
-/// Nodes after their inputs; members of loops are left out.
+/// The nodes in topological order, without those that are in a loop or behind one.
 pub(crate) fn order(graph: &FlatGraph) -> Vec<NodeId> {
     let nodes = &graph.nodes;
     let mut waiting: Vec<u32> = nodes.iter().map(|node| (node.inputs.len() + node.controls.len()) as u32).collect();
@@ -223,34 +225,16 @@ pub(crate) fn order(graph: &FlatGraph) -> Vec<NodeId> {
     order
 }
 
-/// Ops that the executor gives meaning to, or whose value is not their inputs' alone.
-pub(crate) fn is_flow(op: &str) -> bool {
-    matches!(
-        op,
-        "Switch"
-            | "Merge"
-            | "Enter"
-            | "Exit"
-            | "NextIteration"
-            | "LoopCond"
-            | "ControlTrigger"
-            | "Placeholder"
-            | "PlaceholderV2"
-            | "PlaceholderWithDefault"
-            | "_SwitchN"
-    )
-}
-
-/// Removes nodes that led only to what was merged, skipped or folded: those without effect and without reader.
-fn drop_unused(graph: &mut FlatGraph, kernels: &Kernels, asked_for: &[bool]) {
+/// Removes nodes that are no longer used: nodes without side effects whose consumers were merged, skipped or folded.
+fn drop_unused(graph: &mut FlatGraph, kernels: &Kernels, requested: &[bool]) {
     let count = graph.nodes.len();
     let mut needed = vec![false; count];
     let mut queue: Vec<NodeId> = Vec::new();
     for (id, node) in graph.nodes.iter().enumerate() {
         let signature = kernels.registry().signature(&node.def.op);
         let acts = signature.is_none_or(|signature| signature.stateful) || node.output_types.is_empty();
-        let controls = is_flow(&node.def.op) || !node.controls.is_empty();
-        if asked_for[id] || acts || controls || node.output_types.iter().any(|dtype| dtype.is_ref()) {
+        let controls = node.facts.depends_on_step() || !node.controls.is_empty();
+        if requested[id] || acts || controls || node.output_types.iter().any(|dtype| dtype.is_ref()) {
             queue.push(id as NodeId);
         }
     }
@@ -266,7 +250,7 @@ fn drop_unused(graph: &mut FlatGraph, kernels: &Kernels, asked_for: &[bool]) {
     graph.retain(&needed);
 }
 
-/// Constants call no functions.
+/// Constant folding calls no functions.
 struct NoFunctions;
 
 impl Functions for NoFunctions {

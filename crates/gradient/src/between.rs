@@ -1,10 +1,10 @@
-//! Which nodes lie between what is differentiated and what it is differentiated by.
+//! Finds the nodes on the paths from `xs` to `ys`: gradients pass only these.
 
 use graph::{Graph, Node, NodeId, Output};
 use tensor::DType;
 
-/// For each node, whether it depends on one of `xs` through values that can have gradients.
-/// Nodes in `stop` pass nothing on.
+/// For each node, whether it depends on one of `xs` through values that can have gradients. Outputs in `stop` pass no
+/// gradients.
 pub(crate) fn reached(graph: &Graph, xs: &[Output], stop: &[Output]) -> Vec<bool> {
     let root = graph.root();
     let mut reached = vec![false; graph.len()];
@@ -24,8 +24,8 @@ pub(crate) fn reached(graph: &Graph, xs: &[Output], stop: &[Output]) -> Vec<bool
     reached
 }
 
-/// Those of the reached nodes that `ys` depend on, the last one first: every node comes before its inputs,
-/// since nodes are made after theirs.
+/// The reached nodes that `ys` depend on, in reverse order of creation. A node is created after its inputs, so every
+/// node comes before its inputs.
 pub(crate) fn between(graph: &Graph, ys: &[Output], reached: &[bool], stop: &[Output]) -> Vec<Node> {
     let root = graph.root();
     let mut needed = vec![false; reached.len()];

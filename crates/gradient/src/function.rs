@@ -1,9 +1,10 @@
-//! The gradient of a function as a function: its arguments, then the gradients of its results, to the
-//! gradients of its arguments.
+//! The gradient of a function, as a function. It takes the arguments, then the gradients of the results, and returns
+//! the gradients of the arguments.
 
 use crate::nodes::{densify, zeros_like};
 use crate::walk::{GradientOptions, gradients_with};
-use graph::{Arg, ArgType, FunctionDef, FunctionLibrary, Graph, Node, NodeDef, OpSet, Output, Signature};
+use graph::builtin_ops::PLACEHOLDER;
+use graph::{Arg, ArgType, FunctionDef, FunctionLibrary, Graph, Node, NodeDef, Output, Signature};
 use op::Registry;
 use rustc_hash::FxHashMap;
 use status::{Result, invalid, not_found};
@@ -11,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::DType;
 
-/// The gradient function of `def`, whose attributes must all have values. Arguments without a gradient get
-/// zeros.
+/// Returns the gradient function of `def`, whose attributes must all have values. The gradient of an argument on which
+/// no result depends is zero.
 pub fn differentiate(registry: &Arc<Registry>, def: &FunctionDef, library: &FunctionLibrary) -> Result<FunctionDef> {
     let graph = Graph::with_ops(registry.clone());
     for function in library.functions.values() {
@@ -37,7 +38,7 @@ pub fn differentiate(registry: &Arc<Registry>, def: &FunctionDef, library: &Func
 /// The body of a function as a graph under construction.
 struct Body {
     graph: Graph,
-    /// What `arg`, `node:out:i` and `node:out` mean.
+    /// The outputs that `arg`, `node:out:i` and `node:out` refer to.
     sources: FxHashMap<String, Output>,
     /// Arguments, in order; each is a placeholder in the graph.
     args: Vec<Output>,
@@ -56,7 +57,7 @@ impl Body {
     }
 
     fn add_arg(&mut self, name: &str, dtype: DType) -> Output {
-        let arg = self.graph.root().op("Placeholder").named(name).attr("dtype", dtype).output();
+        let arg = self.graph.root().op(PLACEHOLDER).named(name).attr("dtype", dtype).output();
         self.args.push(arg.clone());
         arg
     }
@@ -65,7 +66,7 @@ impl Body {
         results.iter().map(|result| Ok(self.add_arg(&format!("grad_{}", result.name), fixed(result)?))).collect()
     }
 
-    /// Adds the body's nodes, each after those it needs.
+    /// Adds the nodes of the body, each after its inputs.
     fn add_nodes(&mut self, def: &FunctionDef) -> Result<()> {
         let mut waiting: Vec<&Arc<NodeDef>> = def.nodes.iter().collect();
         let mut made: FxHashMap<String, Node> = FxHashMap::default();
@@ -80,7 +81,7 @@ impl Body {
             }
             if rest.len() == before {
                 return Err(invalid!(
-                    "Function {}: node '{}' waits for an input that is not there, or for itself",
+                    "Function {}: node '{}' has an input that does not exist or depends on the node itself",
                     def.signature.name,
                     rest[0].name
                 ));
@@ -128,7 +129,7 @@ impl Body {
 
     fn signature(&self, op: &str) -> Result<Signature> {
         let function = self.graph.library().functions.get(op).map(|function| function.signature.clone());
-        let found = function.or_else(|| OpSet::signature(self.graph.ops().as_ref(), op).cloned());
+        let found = function.or_else(|| self.graph.ops().signature(op).cloned());
         found.ok_or_else(|| not_found!("Op type not registered '{op}'"))
     }
 
@@ -140,7 +141,7 @@ impl Body {
         def.signature.outputs.iter().map(of_result).collect()
     }
 
-    /// The graph as a function of its placeholders.
+    /// Returns the graph as a function of its placeholders.
     fn into_function(self, def: &FunctionDef, gradients: &[Output]) -> Result<FunctionDef> {
         let args: FxHashMap<String, &Output> = self.args.iter().map(|arg| (arg.node().name(), arg)).collect();
         let result = |output: &Output| -> Result<String> { self.source_name(output, &args) };
@@ -172,7 +173,7 @@ impl Body {
         })
     }
 
-    /// A node whose inputs are named as functions name them.
+    /// The node with its inputs in the syntax of function bodies.
     fn function_node(&self, node: &Node, args: &FxHashMap<String, &Output>) -> Result<NodeDef> {
         let mut def = (*node.def()).clone();
         let controls = def.inputs.iter().filter(|input| input.starts_with('^')).cloned().collect::<Vec<_>>();
@@ -208,6 +209,6 @@ fn argument(name: String, dtype: DType) -> Arg {
 fn fixed(arg: &Arg) -> Result<DType> {
     match (&arg.ty, &arg.number) {
         (ArgType::Fixed(dtype), None) => Ok(*dtype),
-        _ => Err(invalid!("Argument '{}' of a function has no type of its own", arg.name)),
+        _ => Err(invalid!("Argument '{}' of a function must be one tensor of a fixed type", arg.name)),
     }
 }

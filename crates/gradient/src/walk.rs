@@ -1,4 +1,4 @@
-//! The walk: from what is differentiated back to what it is differentiated by.
+//! Walks backwards from `ys` to `xs` and sums the gradients of every value on the way.
 
 use crate::between::{between, reached, trainable};
 use crate::gate::gate;
@@ -10,28 +10,28 @@ use rustc_hash::FxHashMap;
 use status::{Result, invalid, not_found};
 use tensor::DType;
 
-/// How to differentiate.
+/// Options of differentiation.
 #[derive(Clone, Default)]
 pub struct GradientOptions {
-    /// Where the new nodes go; the outermost scope if none.
+    /// The scope of the new nodes; the root scope if none.
     pub scope: Option<Scope>,
-    /// The gradients of `ys` themselves, in order; ones where none is given.
+    /// The gradients of `ys`, in order; ones where none is given.
     pub grad_ys: Vec<Option<Output>>,
-    /// Values through which no gradient passes.
+    /// Outputs that pass no gradients.
     pub stop: Vec<Output>,
-    /// Let the gradients of a node's inputs be used only when all of them are there: a step that changes a
-    /// reference variable must not change it under a gradient that still reads it.
+    /// Makes the gradients of the inputs of a node available only when all of them are computed. Otherwise an update of
+    /// a reference variable can run before another gradient has read the variable.
     pub gate: bool,
-    /// Put each new node on the device of the node it is the derivative of.
+    /// Colocates each new node with the node whose gradient it computes.
     pub colocate: bool,
 }
 
-/// The derivative of the sum of `ys` by each of `xs`; none where `ys` do not depend on it.
+/// Returns the gradient of the sum of `ys` with respect to each of `xs`; none where `ys` do not depend on it.
 pub fn gradients(registry: &Registry, ys: &[Output], xs: &[Output]) -> Result<Vec<Option<Gradient>>> {
     gradients_with(registry, ys, xs, &GradientOptions::default())
 }
 
-/// As `gradients`, with options.
+/// Like [`gradients`], with options.
 pub fn gradients_with(
     registry: &Registry,
     ys: &[Output],
@@ -42,7 +42,7 @@ pub fn gradients_with(
     let graph = first.scope().graph().clone();
     graph.check()?;
     if ys.iter().chain(xs).any(|output| !output.scope().graph().is_same(&graph)) {
-        return Err(invalid!("gradients of values in different graphs were asked for"));
+        return Err(invalid!("all ys and xs must be in the same graph"));
     }
     let outer = options.scope.clone().unwrap_or_else(|| graph.root());
     let scope = outer.named("gradients");
@@ -54,7 +54,7 @@ pub fn gradients_with(
         walk.pass(&node)?;
     }
     graph.check()?;
-    Ok(xs.iter().map(|x| walk.take(x)).collect())
+    Ok(xs.iter().map(|x| walk.total(x)).collect())
 }
 
 struct Walk<'a> {
@@ -62,16 +62,16 @@ struct Walk<'a> {
     options: &'a GradientOptions,
     scope: Scope,
     reached: Vec<bool>,
-    /// What has come back to each value so far.
+    /// The gradients of each output that were found so far, one for each use.
     sums: FxHashMap<Edge, Vec<Gradient>>,
 }
 
 impl Walk<'_> {
-    /// The gradients of `ys` themselves.
+    /// Adds the gradients of `ys`.
     fn begin(&mut self, ys: &[Output]) -> Result<()> {
         let given = &self.options.grad_ys;
         if !given.is_empty() && given.len() != ys.len() {
-            return Err(invalid!("{} gradients were given for {} values", given.len(), ys.len()));
+            return Err(invalid!("grad_ys has {} gradients for {} ys", given.len(), ys.len()));
         }
         for (place, y) in ys.iter().enumerate() {
             let y = y.seen_from(&self.scope);
@@ -96,30 +96,30 @@ impl Walk<'_> {
         self.sums.entry(edge(output)).or_default().push(gradient);
     }
 
-    /// The whole gradient of a value, whose users have all been passed.
-    fn take(&mut self, output: &Output) -> Option<Gradient> {
+    /// The sum of the gradients of an output. All nodes that use the output must have been passed.
+    fn total(&mut self, output: &Output) -> Option<Gradient> {
         let parts = self.sums.remove(&edge(output))?;
         let total = sum::sum(&self.scope, parts)?;
         self.sums.insert(edge(output), vec![total.clone()]);
         Some(total)
     }
 
-    /// Passes the gradients of a node's outputs on to its inputs.
+    /// Computes the gradients of the inputs of a node from those of its outputs.
     fn pass(&mut self, node: &Node) -> Result<()> {
         let inputs = node.all_inputs();
         if !inputs.iter().any(|input| self.wants(input)) {
             return Ok(());
         }
-        let gradients: Vec<Option<Gradient>> = node.outputs().iter().map(|output| self.take(output)).collect();
+        let gradients: Vec<Option<Gradient>> = node.outputs().iter().map(|output| self.total(output)).collect();
         if gradients.iter().all(Option::is_none) {
             return Ok(());
         }
         let scope = self.scope.named(&format!("{}_grad", node.name()));
         let scope = if self.options.colocate { scope.beside(node) } else { scope };
-        let passed = self.ask(&node.seen_from(&scope), &gradients)?;
+        let passed = self.apply_rule(&node.seen_from(&scope), &gradients)?;
         if passed.len() != inputs.len() {
             return Err(status::internal!(
-                "the gradient rule of {} gave {} gradients for {} inputs",
+                "the gradient rule of {} returned {} gradients for {} inputs",
                 node.op(),
                 passed.len(),
                 inputs.len()
@@ -147,17 +147,17 @@ impl Walk<'_> {
             && !self.options.stop.contains(input)
     }
 
-    /// Asks the row of a node's op.
-    fn ask(&self, node: &Node, gradients: &[Option<Gradient>]) -> Result<Grads> {
+    /// Calls the gradient rule of the node's op.
+    fn apply_rule(&self, node: &Node, gradients: &[Option<Gradient>]) -> Result<Grads> {
         let op = node.op();
         if let [Some(gradient @ Gradient::Sparse(_))] = gradients
-            && passes_rows(&op)
+            && self.registry.facts(&op).passes_gradient
         {
             return Ok(vec![Some(gradient.clone())]);
         }
         let dense: Vec<Option<Output>> =
             gradients.iter().map(|g| g.as_ref().map(|g| densify(g).seen_from(node.scope()))).collect();
-        if let Some(function) = call::called(node) {
+        if let Some(function) = call::called(node, self.registry.facts(&op).graph) {
             return call::pass(node, function, &dense);
         }
         match self.registry.op(&op).map(|row| row.grad) {
@@ -172,11 +172,6 @@ impl Walk<'_> {
             }
         }
     }
-}
-
-/// Ops that give back what they were given: rows stay rows.
-fn passes_rows(op: &str) -> bool {
-    matches!(op, "Identity" | "RefIdentity" | "ReadVariableOp" | "PlaceholderWithDefault")
 }
 
 fn edge(output: &Output) -> Edge {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tensor::wire::EncodedTensor;
 use tensor::{DType, PartialShape, Tensor};
 
-/// What an attribute holds.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // the names of the kinds say all
+#[allow(missing_docs)] // each variant is named after its kind
 pub enum AttrValue {
     String(Bytes),
     Int(i64),
@@ -21,9 +21,9 @@ pub enum AttrValue {
     Tensor(TensorAttr),
     List(Box<AttrList>),
     Func(Arc<Function>),
-    /// Stands for an attribute of the function the node is in.
+    /// In the body of a function: the value of this attribute of the function.
     Placeholder(String),
-    /// Present in the message, but without a value of any kind.
+    /// The message has the attribute, but no value.
     Nothing,
 }
 
@@ -46,7 +46,7 @@ pub struct AttrList {
 pub struct Function {
     /// The name in the library.
     pub name: String,
-    /// Attributes with which it is instantiated.
+    /// The attributes of the call.
     pub attrs: BTreeMap<String, AttrValue>,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Debug for TensorAttr {
 }
 
 impl AttrList {
-    /// How many values, of whatever kind.
+    /// The number of values of all kinds.
     pub fn len(&self) -> usize {
         self.strings.len()
             + self.ints.len()
@@ -108,7 +108,7 @@ impl AttrList {
             + self.funcs.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

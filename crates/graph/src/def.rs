@@ -5,7 +5,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A described graph.
+/// A graph as a list of nodes and functions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphDef {
     /// The nodes, in the order they were written.
@@ -18,7 +18,7 @@ pub struct GraphDef {
     pub debug_info: Bytes,
 }
 
-/// A described node.
+/// The description of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeDef {
     /// Unique in its graph.
@@ -66,9 +66,9 @@ pub struct FunctionDef {
     pub attrs: BTreeMap<String, AttrValue>,
     /// The body.
     pub nodes: Vec<Arc<NodeDef>>,
-    /// Result name to the output that gives it.
+    /// The output that each result returns.
     pub ret: BTreeMap<String, String>,
-    /// Control output name to the node that must have run.
+    /// The node that each control output stands for.
     pub control_ret: BTreeMap<String, String>,
     /// Attributes of single arguments.
     pub arg_attrs: BTreeMap<u32, BTreeMap<String, AttrValue>>,

@@ -25,7 +25,7 @@ impl DeviceSpec {
         DeviceSpec::read(text).map_err(|cure| invalid!("Malformed device specification '{text}': {cure}"))
     }
 
-    /// As `parse`; the error says which part is wrong and what it should look like.
+    /// Like `parse`, but the error says which part is malformed and what is expected.
     pub fn read(text: &str) -> std::result::Result<DeviceSpec, String> {
         let mut spec = DeviceSpec::default();
         for part in text.split('/').filter(|part| !part.is_empty()) {
@@ -65,7 +65,7 @@ impl DeviceSpec {
         self
     }
 
-    /// Whether the parts present on both sides agree.
+    /// True if no part is set to different values on both sides.
     pub fn matches(&self, other: &DeviceSpec) -> bool {
         fn agree<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
             a.is_none() || b.is_none() || a == b
@@ -116,7 +116,7 @@ fn job_name(name: &str) -> Option<String> {
     valid.then(|| name.to_string())
 }
 
-/// `Option<Option<T>>` of "given" and "readable" to "readable, or not given".
+/// Turns "absent", "malformed" and "a value" into an optional value, or none if malformed.
 trait TransposeFlat<T> {
     fn transpose_flat(self) -> Option<Option<T>>;
 }

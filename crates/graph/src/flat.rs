@@ -1,13 +1,13 @@
 //! Graphs with resolved names: nodes by number, edges by node number and output index.
 
 use crate::signature::Types;
-use crate::{FunctionLibrary, GraphDef, NodeDef, Signatures, Versions};
+use crate::{ControlFlow, FunctionCall, FunctionLibrary, GraphDef, NodeDef, OpFacts, Signatures, Versions};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use status::{Result, invalid, not_found, unimplemented_op};
 use std::sync::Arc;
 
-/// A node's place in its graph.
+/// The number of a node: its index in the graph.
 pub type NodeId = u32;
 
 /// An output of a node.
@@ -15,14 +15,14 @@ pub type NodeId = u32;
 pub struct Edge {
     /// The node.
     pub node: NodeId,
-    /// Which of its outputs.
+    /// The index of the output.
     pub index: u32,
 }
 
-/// A node whose inputs are known.
+/// A node with resolved inputs.
 #[derive(Clone, Debug)]
 pub struct FlatNode {
-    /// As described.
+    /// Its description.
     pub def: Arc<NodeDef>,
     /// Data inputs, in order.
     pub inputs: SmallVec<[Edge; 3]>,
@@ -32,12 +32,14 @@ pub struct FlatNode {
     pub input_types: Types,
     /// Types of the outputs, references included.
     pub output_types: Types,
+    /// Facts about its op, looked up once, when the node was added.
+    pub facts: OpFacts,
 }
 
 /// A graph whose names are resolved and whose edges are type-checked.
 #[derive(Clone, Default)]
 pub struct FlatGraph {
-    /// The nodes; a node's number is its place here.
+    /// The nodes, by number.
     pub nodes: Vec<FlatNode>,
     /// Functions the nodes may call.
     pub library: Arc<FunctionLibrary>,
@@ -51,7 +53,7 @@ pub struct FlatGraph {
 pub struct TensorName<'a> {
     /// The node.
     pub node: &'a str,
-    /// Which output; none for a control edge.
+    /// The index of the output; none for a control edge.
     pub index: Option<u32>,
 }
 
@@ -135,6 +137,7 @@ impl FlatGraph {
             controls: SmallVec::new(),
             input_types: signature.input_types(def)?,
             output_types: signature.output_types(def)?,
+            facts: ops.op_facts(&def.op),
         };
         let id = self.nodes.len() as NodeId;
         if self.names.insert(def.name.clone(), id).is_some_and(|old| (old as usize) < self.nodes.len()) {
@@ -182,7 +185,7 @@ impl FlatGraph {
         for (place, (edge, &wanted)) in inputs.iter().zip(&node.input_types).enumerate() {
             let source = &self.nodes[edge.node as usize];
             let Some(&found) = source.output_types.get(edge.index as usize) else {
-                let is_branch = matches!(source.def.op.as_str(), "If" | "StatelessIf" | "While" | "StatelessWhile");
+                let is_branch = matches!(source.facts.function_call, Some(FunctionCall::If | FunctionCall::While));
                 return Err(invalid!(
                     "Node '{}': Connecting to invalid output {} of source node {} which has {} outputs.{}",
                     node.def.name,
@@ -212,8 +215,7 @@ impl FlatGraph {
         let mut consumers: Vec<SmallVec<[NodeId; 4]>> = vec![SmallVec::new(); count];
         for (id, node) in self.nodes.iter().enumerate() {
             for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
-                let op = &self.nodes[source as usize].def.op;
-                if op != "NextIteration" && op != "RefNextIteration" {
+                if !self.nodes[source as usize].facts.is(ControlFlow::NextIteration) {
                     waiting[id] += 1;
                     consumers[source as usize].push(id as NodeId);
                 }
@@ -237,7 +239,7 @@ impl FlatGraph {
         Err(invalid!("{} nodes in a cycle, '{on_cycle}' among them", count - seen))
     }
 
-    /// Keeps only some nodes; the kept ones must not refer to removed ones.
+    /// Removes the nodes for which `keep` is false. The others must not refer to them.
     pub fn retain(&mut self, keep: &[bool]) {
         let mut next = 0;
         let numbers: Vec<NodeId> = keep

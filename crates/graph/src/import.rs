@@ -1,6 +1,8 @@
 //! Importing a GraphDef into a graph under construction.
 
-use crate::{AttrList, AttrValue, Graph, GraphDef, Node, NodeDef, Output, Scope, TensorName};
+use crate::{
+    AttrList, AttrValue, ControlFlow, Graph, GraphDef, Node, NodeDef, OpFacts, OpSet, Output, Scope, TensorName,
+};
 use bytes::Bytes;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
@@ -25,19 +27,23 @@ impl Graph {
         for function in def.library.functions.values() {
             self.add_function((**function).clone());
         }
-        let mut made: BTreeMap<&str, Node> = BTreeMap::new();
+        let mut built_nodes: BTreeMap<&str, Node> = BTreeMap::new();
         let mut loops = Vec::new();
-        for &place in &order(def)? {
-            let node = import_node(&scope, def, place, &made, options, &mut loops)?;
-            made.insert(&def.nodes[place].name, node);
+        for &place in &order(def, self.ops().as_ref())? {
+            let node = import_node(&scope, def, place, &built_nodes, options, &mut loops)?;
+            built_nodes.insert(&def.nodes[place].name, node);
         }
         self.check()?;
         self.lower_producer(def.versions.producer);
         for (merge, place, source) in &loops {
             let source = TensorName::parse(source);
-            self.close_loop(&made[*merge], *place, &made[source.node].output(source.index.unwrap_or(0) as usize));
+            self.close_loop(
+                &built_nodes[*merge],
+                *place,
+                &built_nodes[source.node].output(source.index.unwrap_or(0) as usize),
+            );
         }
-        Ok(def.nodes.iter().filter_map(|node| made.remove(node.name.as_str())).collect())
+        Ok(def.nodes.iter().filter_map(|node| built_nodes.remove(node.name.as_str())).collect())
     }
 }
 
@@ -48,7 +54,7 @@ fn import_node<'a>(
     scope: &Scope,
     def: &'a GraphDef,
     place: usize,
-    made: &BTreeMap<&str, Node>,
+    built_nodes: &BTreeMap<&str, Node>,
     options: &ImportOptions,
     loops: &mut Loops<'a>,
 ) -> Result<Node> {
@@ -64,17 +70,17 @@ fn import_node<'a>(
         match name.index {
             None => match options.input_map.get(text) {
                 Some(output) => builder = builder.after(output.node()),
-                None => builder = builder.after(&made[name.node]),
+                None => builder = builder.after(&built_nodes[name.node]),
             },
             Some(index) => {
                 let mapped = options.input_map.get(text).or_else(|| options.input_map.get(&format!("{text}:0")));
-                let source = made.get(name.node).map(|source| source.output(index as usize));
+                let source = built_nodes.get(name.node).map(|source| source.output(index as usize));
                 inputs.push(match mapped.cloned().or(source) {
                     Some(input) => input,
                     // Until the loop is closed, its initial value takes the place of the back edge.
                     None => {
                         loops.push((&node.name, inputs.len(), text));
-                        entry(node, made)?
+                        entry(node, built_nodes)?
                     }
                 });
             }
@@ -103,10 +109,10 @@ fn import_node<'a>(
 }
 
 /// The input of a loop's Merge that comes from outside the loop.
-fn entry(node: &NodeDef, made: &BTreeMap<&str, Node>) -> Result<Output> {
+fn entry(node: &NodeDef, built_nodes: &BTreeMap<&str, Node>) -> Result<Output> {
     let outside = |text: &String| {
         let name = TensorName::parse(text);
-        Some(made.get(name.node)?.output(name.index? as usize))
+        Some(built_nodes.get(name.node)?.output(name.index? as usize))
     };
     let found = node.inputs.iter().find_map(outside);
     found.ok_or_else(|| invalid!("The Merge '{}' of a loop has no input from outside the loop", node.name))
@@ -123,13 +129,13 @@ fn beside(groups: &AttrValue, prefix: &str) -> AttrValue {
 }
 
 /// True for a back edge: from NextIteration to Merge.
-fn closes_loop(source: &NodeDef, consumer: &NodeDef) -> bool {
-    matches!(source.op.as_str(), "NextIteration" | "RefNextIteration")
-        && matches!(consumer.op.as_str(), "Merge" | "RefMerge")
+fn closes_loop(source: OpFacts, consumer: OpFacts) -> bool {
+    source.is(ControlFlow::NextIteration) && consumer.is(ControlFlow::Merge)
 }
 
 /// The nodes in topological order, ignoring back edges.
-fn order(def: &GraphDef) -> Result<Vec<usize>> {
+fn order(def: &GraphDef, ops: &dyn OpSet) -> Result<Vec<usize>> {
+    let facts: Vec<OpFacts> = def.nodes.iter().map(|node| ops.op_facts(&node.op)).collect();
     let places: BTreeMap<&str, usize> = def.nodes.iter().enumerate().map(|(i, node)| (node.name.as_str(), i)).collect();
     let mut waiting = vec![0usize; def.nodes.len()];
     let mut consumers = vec![Vec::new(); def.nodes.len()];
@@ -138,7 +144,7 @@ fn order(def: &GraphDef) -> Result<Vec<usize>> {
             let source = *places
                 .get(TensorName::parse(text).node)
                 .ok_or_else(|| invalid!("Node '{}': Unknown input node '{text}'", node.name))?;
-            if closes_loop(&def.nodes[source], node) {
+            if closes_loop(facts[source], facts[place]) {
                 continue;
             }
             waiting[place] += 1;

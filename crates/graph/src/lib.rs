@@ -1,7 +1,7 @@
 //! Graphs: nodes, edges, attributes, devices, op signatures, and how they are built, imported and serialised.
 //!
 //! The crate describes computations and never computes a value. It does not know which ops exist: an
-//! [`OpSet`] supplies their signatures and shape functions. A [`GraphDef`] is a graph as written on the
+//! [`OpSet`] supplies their signatures, their facts and their shape functions. A [`GraphDef`] is a graph as written on the
 //! wire, with names; a [`FlatGraph`] is the same graph with names resolved to numbers; a [`Graph`] is
 //! one under construction, to which a [`Scope`] adds nodes.
 //!
@@ -16,11 +16,14 @@
 
 mod attr;
 mod build;
+pub mod builtin_ops;
 mod def;
 mod device;
 mod flat;
+mod frames;
 mod hash;
 mod import;
+mod op_facts;
 mod op_text;
 mod rendezvous_key;
 mod signature;
@@ -31,8 +34,10 @@ pub use build::{Fetch, Fetchable, Graph, Node, OpBuilder, OpSet, Output, Scope, 
 pub use def::{FunctionDef, FunctionLibrary, GraphDef, NodeDef, Versions};
 pub use device::DeviceSpec;
 pub use flat::{Edge, FlatGraph, FlatNode, NodeId, TensorName};
+pub use frames::{Frame, FrameNode, Frames};
 pub use hash::hash64;
 pub use import::ImportOptions;
+pub use op_facts::{ControlFlow, Forwards, FunctionCall, OpFacts, StaticValue, VariableKind};
 pub use rendezvous_key::{RendezvousKey, RendezvousKeyPrefix};
 pub use signature::{Arg, ArgType, AttrDef, AttrKind, Signature, Signatures};
 

@@ -18,7 +18,7 @@ const NUMBERS: &str = "float, double, int32, uint8, int16, int8, complex64, int6
                        qint16, quint16, uint16, complex128, half, uint32, uint64";
 
 impl Signature {
-    /// Reads a signature; an error names the part that is not understood.
+    /// Parses a signature; the error names the part that could not be parsed.
     pub fn parse(text: &str) -> Result<Signature> {
         let mut parts = split(text, ';').into_iter();
         let head = parts.next().unwrap_or_default();

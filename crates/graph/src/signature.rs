@@ -1,6 +1,6 @@
 //! Signatures: inputs, outputs and attributes of an op, and their types at a given node.
 
-use crate::{AttrValue, NodeDef};
+use crate::{AttrValue, NodeDef, OpFacts};
 use smallvec::SmallVec;
 use status::{Result, invalid};
 use tensor::DType;
@@ -18,15 +18,15 @@ pub struct Signature {
     pub attrs: Vec<AttrDef>,
     /// Nodes that must run for a function's side effects.
     pub control_outputs: Vec<String>,
-    /// Keeps state, or acts on the world: never folded, merged or run twice.
+    /// Keeps state or has side effects: never folded, merged or run twice.
     pub stateful: bool,
     /// The order of its two inputs does not matter.
     pub commutative: bool,
     /// Sums its inputs.
     pub aggregate: bool,
-    /// Runs although a variable it refers to has no value yet.
+    /// Accepts a variable without a value.
     pub allows_uninitialized_input: bool,
-    /// Talks to other tasks.
+    /// Communicates with other tasks.
     pub distributed_communication: bool,
 }
 
@@ -35,9 +35,9 @@ pub struct Signature {
 pub struct Arg {
     /// Its name.
     pub name: String,
-    /// What types it may have.
+    /// The types it may have.
     pub ty: ArgType,
-    /// Attribute that says how many tensors it stands for; one if none.
+    /// The attribute with the number of its tensors; one tensor if none.
     pub number: Option<String>,
     /// A reference to a variable.
     pub is_ref: bool,
@@ -46,7 +46,7 @@ pub struct Arg {
 /// The type of an argument.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgType {
-    /// Always this one.
+    /// Always this type.
     Fixed(DType),
     /// The type in this attribute.
     Attr(String),
@@ -59,15 +59,15 @@ pub enum ArgType {
 pub struct AttrDef {
     /// Its name.
     pub name: String,
-    /// What kind of value.
+    /// The kind of its value.
     pub kind: AttrKind,
-    /// Whether it is a list of that kind.
+    /// True if the value is a list of that kind.
     pub list: bool,
     /// The value if a node does not set it.
     pub default: Option<AttrValue>,
-    /// Least value of an integer, or least length of a list.
+    /// The minimum of an integer, or the minimum length of a list.
     pub minimum: Option<i64>,
-    /// Values allowed, if not all.
+    /// The allowed values; all if none.
     pub allowed: Option<AttrValue>,
 }
 
@@ -110,10 +110,13 @@ impl AttrKind {
     }
 }
 
-/// A source of signatures by op name.
+/// A source of signatures and facts by op name.
 pub trait Signatures {
     /// The signature of an op.
     fn signature(&self, op: &str) -> Option<&Signature>;
+
+    /// The facts about an op; those of a plain op for a function or an unknown op.
+    fn op_facts(&self, op: &str) -> OpFacts;
 
     /// The graph version from which on an op is rejected, and what to use instead.
     fn deprecated(&self, _op: &str) -> Option<(i32, &'static str)> {
@@ -150,7 +153,7 @@ impl Signature {
         Ok(types)
     }
 
-    /// Types of the tensors that one argument stands for at `node`.
+    /// Types of the tensors of one argument at `node`.
     pub fn arg_types(&self, arg: &Arg, node: &NodeDef) -> Result<Types> {
         let dtype = match &arg.ty {
             ArgType::List(attr) => match self.value(node, attr)? {
@@ -195,7 +198,7 @@ impl Signature {
 }
 
 impl AttrDef {
-    /// Whether `value` may be given to this attribute.
+    /// Checks that this attribute may have `value`.
     pub fn check(&self, value: &AttrValue) -> Result<()> {
         if !self.holds(value) {
             return Err(invalid!(

@@ -3,6 +3,7 @@
 use crate::Variable;
 use crate::{Formula, Formulas};
 use graph::{AttrValue, Graph, Node, Output, Scope, TensorName};
+use ops::raw;
 use status::Result;
 
 /// All variables.
@@ -98,9 +99,9 @@ pub fn report_uninitialized(scope: &Scope, variables: &[Variable]) -> Output {
         return scope.constant(names);
     }
     let ready: Vec<Output> = variables.iter().map(|variable| variable.is_initialized().seen_from(&scope)).collect();
-    let ready = scope.op("Pack").named("stack").inputs(&ready).output();
-    let missing = scope.op("LogicalNot").input(&ready).output();
-    let places = scope.op("Where").input(&missing).output().reshape(&[-1]);
+    let ready = raw::pack(&scope, &ready).named("stack").output();
+    let missing = raw::logical_not(&ready).output();
+    let places = raw::where_(&missing).output().reshape(&[-1]);
     scope.constant(names).gather(&places)
 }
 
@@ -125,5 +126,5 @@ pub fn total_loss(graph: &Graph) -> Result<graph::Output> {
     if losses.is_empty() {
         return Err(status::invalid!("The graph has no losses to add up"));
     }
-    Ok(graph.root().op("AddN").named("total_loss").inputs(&losses).output())
+    Ok(raw::add_n(&graph.root(), &losses).named("total_loss").output())
 }

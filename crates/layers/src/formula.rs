@@ -1,6 +1,7 @@
 //! Formulas that read as formulas: methods on outputs and scopes.
 
-use graph::{Output, Scope};
+use graph::{OpBuilder, Output, Scope};
+use ops::raw;
 use tensor::{DType, PartialShape, Tensor};
 
 /// What formulas begin with.
@@ -29,10 +30,10 @@ impl Formulas for Scope {
 }
 
 macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident = $op:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
         unary! { @trait $($(#[$doc])* $name;)* @impl $($name = $op;)* }
     };
-    (@trait $($(#[$doc:meta])* $declared:ident;)* @impl $($name:ident = $op:literal;)*) => {
+    (@trait $($(#[$doc:meta])* $declared:ident;)* @impl $($name:ident = $op:ident;)*) => {
         /// What formulas are made of: each method adds a node in the output's scope.
         pub trait Formula {
             $($(#[$doc])* fn $declared(&self) -> Output;)*
@@ -73,40 +74,39 @@ macro_rules! unary {
         }
 
         impl Formula for Output {
-            $(fn $name(&self) -> Output { self.scope().op($op).input(self).output() })*
+            $(fn $name(&self) -> Output { raw::$op(self).output() })*
 
-            fn matmul(&self, rhs: &Output) -> Output { pair(self, "MatMul", rhs) }
-            fn pow(&self, rhs: &Output) -> Output { pair(self, "Pow", rhs) }
-            fn maximum(&self, rhs: &Output) -> Output { pair(self, "Maximum", rhs) }
-            fn minimum(&self, rhs: &Output) -> Output { pair(self, "Minimum", rhs) }
-            fn equals(&self, rhs: &Output) -> Output { pair(self, "Equal", rhs) }
-            fn greater(&self, rhs: &Output) -> Output { pair(self, "Greater", rhs) }
-            fn less(&self, rhs: &Output) -> Output { pair(self, "Less", rhs) }
-            fn sum(&self) -> Output { reduce_all(self, "Sum") }
-            fn sum_over(&self, axes: &[i32]) -> Output { reduce(self, "Sum", axes) }
-            fn mean(&self) -> Output { reduce_all(self, "Mean") }
-            fn mean_over(&self, axes: &[i32]) -> Output { reduce(self, "Mean", axes) }
-            fn max_over(&self, axes: &[i32]) -> Output { reduce(self, "Max", axes) }
+            fn matmul(&self, rhs: &Output) -> Output { raw::mat_mul(self, rhs).output() }
+            fn pow(&self, rhs: &Output) -> Output { raw::pow(self, rhs).output() }
+            fn maximum(&self, rhs: &Output) -> Output { raw::maximum(self, rhs).output() }
+            fn minimum(&self, rhs: &Output) -> Output { raw::minimum(self, rhs).output() }
+            fn equals(&self, rhs: &Output) -> Output { raw::equal(self, rhs).output() }
+            fn greater(&self, rhs: &Output) -> Output { raw::greater(self, rhs).output() }
+            fn less(&self, rhs: &Output) -> Output { raw::less(self, rhs).output() }
+            fn sum(&self) -> Output { reduce_all(self, raw::sum) }
+            fn sum_over(&self, axes: &[i32]) -> Output { reduce(self, raw::sum, axes) }
+            fn mean(&self) -> Output { reduce_all(self, raw::mean) }
+            fn mean_over(&self, axes: &[i32]) -> Output { reduce(self, raw::mean, axes) }
+            fn max_over(&self, axes: &[i32]) -> Output { reduce(self, raw::max, axes) }
 
             fn argmax(&self, axis: i32) -> Output {
-                self.scope().op("ArgMax").input(self).input(&self.scope().constant(axis)).output()
+                raw::arg_max(self, &self.scope().constant(axis)).output()
             }
 
             fn reshape(&self, dims: &[i64]) -> Output {
                 let dims: Vec<i32> = dims.iter().map(|&dim| dim as i32).collect();
-                self.scope().op("Reshape").input(self).input(&self.scope().constant(dims)).output()
+                raw::reshape(self, &self.scope().constant(dims)).output()
             }
 
             fn cast(&self, dtype: DType) -> Output {
                 if self.dtype() == dtype {
                     return self.clone();
                 }
-                self.scope().op("Cast").input(self).attr("DstT", dtype).output()
+                raw::cast(self, dtype).output()
             }
 
             fn gather(&self, indices: &Output) -> Output {
-                let axis = self.scope().constant(0i32);
-                self.scope().op("GatherV2").input(self).input(indices).input(&axis).output()
+                raw::gather_v2(self, indices, &self.scope().constant(0i32)).output()
             }
 
             fn clip(&self, low: f64, high: f64) -> Output {
@@ -118,69 +118,67 @@ macro_rules! unary {
 
 unary! {
     /// `max(x, 0)`.
-    relu = "Relu";
+    relu = relu;
     /// `1 / (1 + exp(-x))`.
-    sigmoid = "Sigmoid";
+    sigmoid = sigmoid;
     /// The hyperbolic tangent.
-    tanh = "Tanh";
+    tanh = tanh;
     /// `exp(x)` over the sum of its row.
-    softmax = "Softmax";
+    softmax = softmax;
     /// The logarithm of `softmax`.
-    log_softmax = "LogSoftmax";
+    log_softmax = log_softmax;
     /// The exponential.
-    exp = "Exp";
+    exp = exp;
     /// The natural logarithm.
-    log = "Log";
+    log = log;
     /// `log(1 + x)`.
-    log1p = "Log1p";
+    log1p = log1p;
     /// The square root.
-    sqrt = "Sqrt";
+    sqrt = sqrt;
     /// One over the square root.
-    rsqrt = "Rsqrt";
+    rsqrt = rsqrt;
     /// `x x`.
-    square = "Square";
+    square = square;
     /// The value without its sign.
-    abs = "Abs";
+    abs = abs;
     /// -1, 0 or 1.
-    sign = "Sign";
+    sign = sign;
     /// The largest integer not above.
-    floor = "Floor";
+    floor = floor;
     /// The smallest integer not below.
-    ceil = "Ceil";
+    ceil = ceil;
     /// The cosine.
-    cos = "Cos";
+    cos = cos;
     /// The sine.
-    sin = "Sin";
+    sin = sin;
     /// Zeros of the same shape.
-    zeros_like = "ZerosLike";
+    zeros_like = zeros_like;
     /// Ones of the same shape.
-    ones_like = "OnesLike";
+    ones_like = ones_like;
     /// The value, through which no gradient passes.
-    stop_gradient = "StopGradient";
+    stop_gradient = stop_gradient;
     /// The value, as another node.
-    identity = "Identity";
+    identity = identity;
     /// The dimensions.
-    dims = "Shape";
+    dims = shape;
 }
 
-fn pair(lhs: &Output, op: &str, rhs: &Output) -> Output {
-    lhs.scope().op(op).input(lhs).input(rhs).output()
+/// Builds a reduction from its input and the axes.
+type Reduction = fn(&Output, &Output) -> OpBuilder;
+
+fn reduce(x: &Output, reduction: Reduction, axes: &[i32]) -> Output {
+    reduction(x, &x.scope().constant(axes)).output()
 }
 
-fn reduce(x: &Output, op: &str, axes: &[i32]) -> Output {
-    x.scope().op(op).input(x).input(&x.scope().constant(axes)).output()
-}
-
-/// Over all axes: as many as are known, or found out when the step runs.
-fn reduce_all(x: &Output, op: &str) -> Output {
+/// Reduces over all axes. If the rank is not known, the step determines it.
+fn reduce_all(x: &Output, reduction: Reduction) -> Output {
     match x.shape().rank() {
-        Some(rank) => reduce(x, op, &(0..rank as i32).collect::<Vec<_>>()),
+        Some(rank) => reduce(x, reduction, &(0..rank as i32).collect::<Vec<_>>()),
         None => {
             let scope = x.scope();
-            let rank = scope.op("Rank").input(x).output();
-            let axes =
-                scope.op("Range").input(&scope.constant(0i32)).input(&rank).input(&scope.constant(1i32)).output();
-            scope.op(op).input(x).input(&axes).output()
+            let rank = raw::rank(x).output();
+            let axes = raw::range(&scope.constant(0i32), &rank, &scope.constant(1i32)).output();
+            reduction(x, &axes).output()
         }
     }
 }

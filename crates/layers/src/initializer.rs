@@ -3,6 +3,7 @@
 use crate::Formulas;
 use graph::{Output, Scope};
 use ops::random::draw::{random_standard_normal, random_uniform, truncated_normal};
+use ops::raw;
 use tensor::{DType, Shape, Tensor};
 
 /// How a variable gets its first value.
@@ -178,7 +179,7 @@ fn filled(scope: &Scope, dtype: DType, shape: &Shape, value: f64) -> Output {
         };
     }
     let number = number(scope, dtype, value);
-    scope.op("Fill").named("fill").input(&dims(scope, shape)).input(&number).output()
+    raw::fill(&dims(scope, shape), &number).named("fill").output()
 }
 
 /// A number as a scalar of a type.
@@ -186,6 +187,6 @@ fn number(scope: &Scope, dtype: DType, value: f64) -> Output {
     match dtype {
         DType::F32 => scope.constant(value as f32),
         DType::F64 => scope.constant(value),
-        _ => scope.op("Cast").input(&scope.constant(value)).attr("DstT", dtype).output(),
+        _ => raw::cast(&scope.constant(value), dtype).output(),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::collection::SUMMARIES;
 use graph::{AttrValue, Graph, Node, Output, Scope};
+use ops::raw;
 use ops::summary as op;
 use tensor::{DType, Tensor};
 
@@ -74,32 +75,31 @@ impl Family<'_> {
     pub fn scalar(&self, name: &str, value: &Output) -> Output {
         let (scope, tag) = self.enter(name, value);
         let tags = constant(&scope, "tags", tag.into_bytes());
-        collected(scope.op("ScalarSummary").named_as_scope().input(&tags).input(value).output())
+        collected(raw::scalar_summary(&tags, value).named_as_scope().output())
     }
 
     /// How numbers are spread.
     pub fn histogram(&self, name: &str, values: &Output) -> Output {
         let (scope, tag) = self.enter(name, values);
         let tag = constant(&scope, "tag", tag.into_bytes());
-        collected(scope.op("HistogramSummary").named_as_scope().input(&tag).input(values).output())
+        collected(raw::histogram_summary(&tag, values).named_as_scope().output())
     }
 
     /// Up to `most` pictures of shape [picture, row, column, channel].
     pub fn image(&self, name: &str, pictures: &Output, most: i64) -> Output {
         let (scope, tag) = self.enter(name, pictures);
         let tag = constant(&scope, "tag", tag.into_bytes());
-        let node = scope.op("ImageSummary").named_as_scope().input(&tag).input(pictures);
         let bad_color = Tensor::vector(&op::image::BAD_COLOR);
-        collected(node.attr("max_images", most).attr("bad_color", bad_color).output())
+        let node = raw::image_summary(&tag, pictures, &bad_color).named_as_scope();
+        collected(node.attr("max_images", most).output())
     }
 
     /// Up to `most` sounds of shape [sound, frame, channel], with so many frames a second.
     pub fn audio(&self, name: &str, sounds: &Output, rate: f32, most: i64) -> Output {
         let (scope, tag) = self.enter(name, sounds);
-        let rate = scope.op("Const").named("sample_rate").attr("value", Tensor::scalar(rate)).attr("dtype", DType::F32);
-        let rate = rate.output();
+        let rate = raw::const_(&scope, &Tensor::scalar(rate), DType::F32).named("sample_rate").output();
         let tag = constant(&scope, "tag", tag.into_bytes());
-        let node = scope.op("AudioSummaryV2").named_as_scope().input(&tag).input(sounds).input(&rate);
+        let node = raw::audio_summary_v2(&tag, sounds, &rate).named_as_scope();
         collected(node.attr("max_outputs", most).output())
     }
 
@@ -108,7 +108,7 @@ impl Family<'_> {
         let (scope, tag) = self.enter(name, tensor);
         let tag = constant(&scope, "tag", tag.into_bytes());
         let metadata = constant(&scope, "serialized_summary_metadata", metadata.to_vec());
-        let node = scope.op("TensorSummaryV2").named_as_scope().input(&tag).input(tensor).input(&metadata);
+        let node = raw::tensor_summary_v2(&tag, tensor, &metadata).named_as_scope();
         collected(node.output())
     }
 
@@ -138,7 +138,7 @@ fn cleaned(name: &str) -> String {
 }
 
 fn constant(scope: &Scope, name: &str, value: Vec<u8>) -> Output {
-    scope.op("Const").named(name).attr("value", Tensor::string(value)).attr("dtype", DType::STRING).output()
+    raw::const_(scope, &Tensor::string(value), DType::STRING).named(name).output()
 }
 
 fn collected(summary: Output) -> Output {

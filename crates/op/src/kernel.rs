@@ -29,7 +29,7 @@ impl Value {
     }
 }
 
-/// A kernel and how much work it is.
+/// A kernel with its cost.
 pub struct Kernel {
     /// The function to run.
     pub run: Run,

@@ -29,7 +29,7 @@ pub use cancel::{Cancel, CancelToken};
 pub use ctx::{Ctx, StepEnv};
 pub use device_type::{CPU, DeviceType, DeviceTypes};
 pub use extensions::Extensions;
-pub use facts::{Facts, PLAIN};
+pub use facts::{Facts, Fusion, PLAIN};
 pub use function::{Callable, Functions};
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, handle_of};

@@ -1,7 +1,7 @@
 //! The rows of all ops, found by name.
 
-use crate::{Facts, Grad, Kernel, PLAIN, Run, Setup};
-use graph::{NodeDef, OpSet, ShapeQuery, Signature, Signatures};
+use crate::{Facts, Fusion, Grad, Kernel, PLAIN, Run, Setup};
+use graph::{NodeDef, OpFacts, OpSet, ShapeQuery, Signature, Signatures};
 use rustc_hash::FxHashMap;
 use status::{Result, internal, not_found};
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ pub struct Op {
 /// The table of all ops.
 pub struct Registry {
     rows: FxHashMap<&'static str, Row>,
-    joined: Join,
+    join: Join,
 }
 
 /// An op with its lazily parsed signature: a job uses a few ops of a thousand.
@@ -40,8 +40,9 @@ impl Row {
     }
 }
 
-/// Returns one node that does the work of two: the first, and the second applied to its result.
-pub type Join = fn(&NodeDef, &NodeDef) -> Option<NodeDef>;
+/// Returns one node that does the work of two: the first, and the second applied to its result. Gets the part of each
+/// in such a node.
+pub type Join = fn((&NodeDef, Fusion), (&NodeDef, Fusion)) -> Option<NodeDef>;
 
 impl Registry {
     /// Reads tables of ops; an op with two rows is an error. A row with an invalid signature is treated as an unknown
@@ -55,7 +56,7 @@ impl Registry {
                 return Err(internal!("op {name} has two rows"));
             }
         }
-        Ok(Registry { rows, joined: |_, _| None })
+        Ok(Registry { rows, join: |_, _| None })
     }
 
     /// Parses all signatures; the error names the invalid row.
@@ -64,14 +65,15 @@ impl Registry {
     }
 
     /// The same ops with a function that joins pairs of nodes that have a combined kernel.
-    pub fn with_joined(self, joined: Join) -> Registry {
-        Registry { joined, ..self }
+    pub fn with_join(self, join: Join) -> Registry {
+        Registry { join, ..self }
     }
 
     /// One node for two nodes of 32-bit floats, where the second is the only consumer of the first and reads it as
     /// its first input. It has the inputs of the first, followed by the other inputs of the second.
     pub fn joined(&self, first: &NodeDef, second: &NodeDef) -> Option<NodeDef> {
-        (self.joined)(first, second)
+        let (first_part, second_part) = (self.facts(&first.op).fusion?, self.facts(&second.op).fusion?);
+        (self.join)((first, first_part), (second, second_part))
     }
 
     /// The row of an op.
@@ -106,16 +108,16 @@ impl Signatures for Registry {
         self.rows.get(op)?.signature()
     }
 
+    fn op_facts(&self, op: &str) -> OpFacts {
+        self.facts(op).graph
+    }
+
     fn deprecated(&self, op: &str) -> Option<(i32, &'static str)> {
         self.op(op)?.facts.removed_in
     }
 }
 
 impl OpSet for Registry {
-    fn signature(&self, op: &str) -> Option<&Signature> {
-        Signatures::signature(self, op)
-    }
-
     fn infer(&self, query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
         match self.op(&query.def.op) {
             Some(op) => (op.shape)(query),

@@ -1,21 +1,23 @@
-//! Pairs of ops that one kernel can run together.
+//! Nodes that do the work of several: a product, the bias that is added to it, and an activation.
 
 use graph::{AttrList, AttrValue, NodeDef};
+use op::Fusion;
 use tensor::{Bytes, DType};
 
-/// A product or convolution with what follows it: first a bias, then an activation.
-pub(crate) fn joined(first: &NodeDef, second: &NodeDef) -> Option<NodeDef> {
+/// Combines a product or convolution with the node that reads it: first a bias, then an activation.
+pub(crate) fn join(
+    (first, first_part): (&NodeDef, Fusion),
+    (second, second_part): (&NodeDef, Fusion),
+) -> Option<NodeDef> {
     let is_float = |node: &NodeDef| node.attrs.get("T") == Some(&AttrValue::Type(DType::F32));
     if !is_float(first) || !is_float(second) {
         return None;
     }
-    match (first.op.as_str(), second.op.as_str()) {
-        ("MatMul" | "Conv2D", "BiasAdd") if channels_last(first) && channels_last(second) => {
-            Some(with_bias(first, second))
+    match (first_part, second_part) {
+        (Fusion::Product(combined), Fusion::Bias) if channels_last(first) && channels_last(second) => {
+            Some(with_bias(combined, first, second))
         }
-        ("_FusedMatMul" | "_FusedConv2D", "Relu" | "Relu6" | "Elu" | "Tanh" | "Sigmoid" | "LeakyRelu") => {
-            with_activation(first, second)
-        }
+        (Fusion::Combined, Fusion::Activation) => with_activation(first, second),
         _ => None,
     }
 }
@@ -27,15 +29,15 @@ fn channels_last(node: &NodeDef) -> bool {
     }
 }
 
-fn with_bias(product: &NodeDef, bias: &NodeDef) -> NodeDef {
+fn with_bias(combined: &str, product: &NodeDef, bias: &NodeDef) -> NodeDef {
     let mut attrs = product.attrs.clone();
     attrs.retain(|name, _| !name.starts_with('_'));
     attrs.insert("num_args".to_string(), AttrValue::Int(1));
-    attrs.insert("fused_ops".to_string(), names(&["BiasAdd".into()]));
+    attrs.insert("fused_ops".to_string(), names(&[bias.op.clone().into()]));
     if product.op == "Conv2D" {
         attrs.insert("TArgs".to_string(), AttrValue::from(AttrList { types: vec![DType::F32], ..AttrList::default() }));
     }
-    NodeDef { op: format!("_Fused{}", product.op), attrs, ..bias.clone() }
+    NodeDef { op: combined.to_string(), attrs, ..bias.clone() }
 }
 
 fn with_activation(product: &NodeDef, activation: &NodeDef) -> Option<NodeDef> {

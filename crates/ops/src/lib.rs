@@ -15,6 +15,7 @@ pub mod data_structures;
 pub(crate) mod hashing;
 pub mod image;
 pub mod linalg;
+pub mod names;
 pub mod nn;
 pub mod parsing;
 pub mod random;
@@ -36,7 +37,7 @@ pub fn registry() -> Arc<Registry> {
             Arc::new(
                 Registry::new(&families().map(|(_, tables)| tables).concat())
                     .expect("no op has two rows")
-                    .with_joined(fusible::joined),
+                    .with_join(fusible::join),
             )
         })
         .clone()

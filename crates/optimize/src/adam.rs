@@ -93,7 +93,7 @@ impl UpdateRule for Adam {
         let [power1, power2] = self.powers(at, first);
         let first = power1.assign(&(power1.value().seen_from(&scope) * self.beta1));
         let second = power2.assign(&(power2.value().seen_from(&scope) * self.beta2));
-        Some(scope.after([&first, &second]).op("NoOp").named("powers").node())
+        Some(ops::raw::no_op(&scope.after([&first, &second])).named("powers").node())
     }
 }
 
@@ -143,7 +143,7 @@ impl UpdateRule for AdaMax {
                     v.scatter_update(&rows.indices, &new_v),
                     variable.scatter_sub(&rows.indices, &change),
                 ];
-                at.scope().after(&updates).op("NoOp").named("rows").node()
+                ops::raw::no_op(&at.scope().after(&updates)).named("rows").node()
             }
         }
     }

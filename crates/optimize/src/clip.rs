@@ -42,7 +42,7 @@ pub fn global_norm(scope: &Scope, gradients: &[Gradient]) -> Output {
     match halves.is_empty() {
         true => scope.constant(0f32),
         false => {
-            let sum = scope.op("Pack").inputs(&halves).output().sum();
+            let sum = ops::raw::pack(scope, &halves).output().sum();
             (sum * 2.0).sqrt()
         }
     }
@@ -71,5 +71,5 @@ fn half_square(scope: &Scope, values: &Output) -> Output {
 }
 
 fn choose(condition: &Output, yes: &Output, no: &Output) -> Output {
-    condition.scope().op("SelectV2").input(condition).input(yes).input(no).output()
+    ops::raw::select_v2(condition, yes, no).output()
 }

@@ -10,7 +10,6 @@ use ops::control::no_op::group_in;
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
-use tensor::DType;
 
 /// A rule by which variables follow their gradients, and the state it keeps for each variable.
 ///
@@ -111,7 +110,7 @@ impl Optimizer {
             Some(counter) => {
                 let scope = scope.after([&group_in(&scope.named("update"), &updates)]).beside(counter.handle().node());
                 let one = scope.constant(1i64);
-                let one = scope.op("Cast").input(&one).attr("DstT", counter.dtype()).output();
+                let one = ops::raw::cast(&one, counter.dtype()).output();
                 counter.assign_add(&one)
             }
         };
@@ -134,9 +133,9 @@ fn first_by_name<'a>(found: &[(&Gradient, &'a Variable)]) -> Option<&'a Variable
 /// A gradient whose rows come once each: updates that are not sums must not see a row twice.
 fn summed(scope: &Scope, gradient: &Gradient) -> Gradient {
     let Gradient::Sparse(slices) = seen(scope, gradient) else { return seen(scope, gradient) };
-    let unique = scope.op("Unique").input(&slices.indices).attr("out_idx", DType::I32).node();
-    let count = scope.op("Size").input(&unique.output(0)).output();
-    let rows = scope.op("UnsortedSegmentSum").input(&slices.values).input(&unique.output(1)).input(&count).output();
+    let unique = ops::raw::unique(&slices.indices).node();
+    let count = ops::raw::size(&unique.output(0)).output();
+    let rows = ops::raw::unsorted_segment_sum(&slices.values, &unique.output(1), &count).output();
     Gradient::Sparse(Slices { indices: unique.output(0), values: rows, shape: slices.shape })
 }
 

@@ -64,7 +64,7 @@ pub fn piecewise_constant(step: &Output, boundaries: &[i64], values: &[f64]) -> 
     for (boundary, value) in boundaries.iter().zip(values).rev() {
         let passed = step.greater(&step.like(*boundary as f64));
         let before = scope.constant(*value as f32);
-        rate = scope.op("SelectV2").input(&passed).input(&rate).input(&before).output();
+        rate = ops::raw::select_v2(&passed.seen_from(scope), &rate, &before).output();
     }
     rate
 }

@@ -111,7 +111,7 @@ impl UpdateContext<'_> {
             None => {
                 let like = variable.initial_value().seen_from(&scope);
                 let number = like.like(first);
-                builder.value(&scope.op("Fill").input(&like.dims()).input(&number).output()).make()
+                builder.value(&ops::raw::fill(&like.dims(), &number).output()).make()
             }
         };
         self.slots.lock().insert(key, made.clone());

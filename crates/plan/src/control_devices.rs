@@ -2,23 +2,26 @@
 //! loop, and a conditional read of a remote variable sends nothing if the branch is not taken.
 
 use crate::StepGraph;
-use graph::NodeId;
+use graph::{ControlFlow, NodeId};
 
 /// Moves Switch and Exit to their data input, Enter and NextIteration to their first reader.
 pub(crate) fn move_control_flow(step: &mut StepGraph) {
     let first_readers = first_readers(step);
     for id in (0..step.nodes.len()).rev() {
         let node = &step.nodes[id];
-        // A reference cannot leave the device of its variable.
-        if matches!(node.def.op.as_str(), "Enter" | "NextIteration" | "RefNextIteration")
-            && let Some(reader) = first_readers[id]
-        {
+        let moves = match node.facts.control_flow {
+            // A reference cannot leave the device of its variable.
+            Some(ControlFlow::Enter) => !node.output_types[0].is_ref(),
+            Some(ControlFlow::NextIteration) => true,
+            _ => false,
+        };
+        if moves && let Some(reader) = first_readers[id] {
             step.nodes[id].device = step.nodes[reader as usize].device;
         }
     }
     for id in 0..step.nodes.len() {
         let node = &step.nodes[id];
-        if matches!(node.def.op.as_str(), "Switch" | "RefSwitch" | "_SwitchN" | "Exit" | "RefExit")
+        if matches!(node.facts.control_flow, Some(ControlFlow::Switch | ControlFlow::Exit))
             && let Some(data) = node.inputs.first()
         {
             step.nodes[id].device = step.nodes[data.node as usize].device;

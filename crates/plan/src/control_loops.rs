@@ -1,9 +1,9 @@
 //! Loops across tasks: every participating task runs a small control loop, so that its Recvs inside the frame run
 //! once per iteration.
 
-use crate::frames::{Frames, ROOT};
 use crate::{StepGraph, StepNode};
-use graph::{AttrValue, Edge, NodeDef, NodeId};
+use graph::builtin_ops::{CONST, ENTER, MERGE, NEXT_ITERATION, SWITCH};
+use graph::{AttrValue, ControlFlow, Edge, FrameNode, Frames, NodeDef, NodeId, OpFacts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use status::{Result, invalid};
@@ -30,12 +30,11 @@ impl ControlLoops {
 /// Adds the control loops that a step needs. `tasks` gives each device's task; `prefix` makes names of different
 /// steps distinct.
 pub(crate) fn add_control_loops(step: &mut StepGraph, tasks: &[u32], prefix: &str) -> Result<ControlLoops> {
-    if !step.nodes.iter().any(|node| is(node, &["Enter", "RefEnter"])) {
+    if !step.nodes.iter().any(|node| node.facts.is(ControlFlow::Enter)) {
         return Ok(ControlLoops::default());
     }
-    let found = Frames::find(step)?;
-    let frames = (0..step.nodes.len() as NodeId).map(|id| found.of_value(step, id)).collect();
-    let loops = ControlLoops { merges: FxHashMap::default(), frames };
+    let found = Frames::find(&step.nodes.iter().map(frame_node).collect::<Vec<_>>())?;
+    let loops = ControlLoops { merges: FxHashMap::default(), frames: found.of_outputs.clone() };
     let mut adding = Adding { conditions: conditions(step, &found), step, found, loops, tasks, prefix, count: 0 };
     let crossings = adding.crossings();
     for &(frame, _, reader) in &crossings {
@@ -47,12 +46,12 @@ pub(crate) fn add_control_loops(step: &mut StepGraph, tasks: &[u32], prefix: &st
 
 /// The LoopCond of each frame.
 fn conditions(step: &StepGraph, found: &Frames) -> FxHashMap<u32, NodeId> {
-    let nodes = step.nodes.iter().enumerate().filter(|(_, node)| is(node, &["LoopCond"]));
-    nodes.map(|(id, _)| (found.of[id], id as NodeId)).collect()
+    let nodes = step.nodes.iter().enumerate().filter(|(_, node)| node.facts.is(ControlFlow::LoopCond));
+    nodes.map(|(id, _)| (found.of_node[id], id as NodeId)).collect()
 }
 
-fn is(node: &StepNode, ops: &[&str]) -> bool {
-    ops.contains(&node.def.op.as_str())
+fn frame_node(node: &StepNode) -> FrameNode<'_> {
+    FrameNode { def: &node.def, facts: node.facts, inputs: &node.inputs, controls: &node.controls }
 }
 
 struct Adding<'a> {
@@ -77,7 +76,7 @@ impl Adding<'_> {
             let id = id as NodeId;
             for source in node.inputs.iter().map(|edge| edge.node).chain(node.controls.iter().copied()) {
                 let frame = self.loops.frames[source as usize];
-                if frame != ROOT && self.task(source) != self.task(id) {
+                if frame != Frames::ROOT && self.task(source) != self.task(id) {
                     crossings.push((frame, source, id));
                 }
             }
@@ -87,8 +86,8 @@ impl Adding<'_> {
 
     /// A task that only sends also needs a control loop: without it, it would not run the iterations after the first.
     fn add_for_silent_senders(&mut self, crossings: &[(u32, NodeId, NodeId)]) -> Result<()> {
-        let counts = |node: &StepNode| is(node, &["NextIteration", "RefNextIteration"]);
-        let counting = self.step.nodes.iter().enumerate().filter(|(_, node)| counts(node));
+        let nodes = self.step.nodes.iter().enumerate();
+        let counting = nodes.filter(|(_, node)| node.facts.is(ControlFlow::NextIteration));
         let counting: FxHashSet<(u32, u32)> =
             counting.map(|(id, _)| (self.loops.frames[id], self.task(id as NodeId))).collect();
         for &(frame, source, _) in crossings {
@@ -111,17 +110,20 @@ impl Adding<'_> {
         let condition =
             condition.ok_or_else(|| invalid!("A cross-device loop must have a pivot predicate: {}", info.name))?;
         let outer = match info.parent {
-            ROOT => self.add(named, "Const", &[], ROOT, &[("dtype", DType::F32.into()), ("value", empty())]),
+            Frames::ROOT => {
+                let attrs = [("dtype", DType::F32.into()), ("value", empty())];
+                self.add(named, CONST, &[], Frames::ROOT, &attrs)
+            }
             parent => self.ensure(parent, at, named)?,
         };
         let name = AttrValue::from(info.name.as_str());
         let parallel = AttrValue::from(info.parallel_iterations);
         let dtype = || ("T", DType::F32.into());
         let attrs = [dtype(), ("frame_name", name), ("parallel_iterations", parallel), ("is_constant", false.into())];
-        let enter = self.add(named, "Enter", &[(outer, 0)], frame, &attrs);
-        let merge = self.add(named, "Merge", &[(enter, 0)], frame, &[dtype(), ("N", 2i64.into())]);
-        let switch = self.add(named, "Switch", &[(merge, 0), (condition, 0)], frame, &[dtype()]);
-        let next = self.add(named, "NextIteration", &[(switch, 1)], frame, &[dtype()]);
+        let enter = self.add(named, ENTER, &[(outer, 0)], frame, &attrs);
+        let merge = self.add(named, MERGE, &[(enter, 0)], frame, &[dtype(), ("N", 2i64.into())]);
+        let switch = self.add(named, SWITCH, &[(merge, 0), (condition, 0)], frame, &[dtype()]);
+        let next = self.add(named, NEXT_ITERATION, &[(switch, 1)], frame, &[dtype()]);
         self.step.nodes[merge as usize].inputs.push(Edge { node: next, index: 0 });
         self.loops.merges.insert(key, merge);
         Ok(merge)
@@ -143,13 +145,14 @@ impl Adding<'_> {
             ..NodeDef::default()
         };
         let output_types = match op {
-            "Merge" => smallvec![DType::F32, DType::I32],
-            "Switch" => smallvec![DType::F32, DType::F32],
+            MERGE => smallvec![DType::F32, DType::I32],
+            SWITCH => smallvec![DType::F32, DType::F32],
             _ => smallvec![DType::F32],
         };
-        let device = lender.device;
+        // Added after the frames were found and the devices chosen, which is all that the facts are for.
+        let (device, facts) = (lender.device, OpFacts::PLAIN);
         let inputs = inputs.iter().map(|&(node, index)| Edge { node, index }).collect();
-        let node = StepNode { def: Arc::new(def), inputs, controls: SmallVec::new(), output_types, device };
+        let node = StepNode { def: Arc::new(def), inputs, controls: SmallVec::new(), output_types, facts, device };
         self.count += 1;
         self.loops.frames.push(frame);
         self.step.nodes.push(node);

@@ -1,7 +1,8 @@
 //! Nodes that pass feeds and fetches between the client and the task that uses or computes them.
 
 use crate::{Device, StepGraph, StepNode};
-use graph::{AttrValue, NodeDef, RendezvousKeyPrefix};
+use graph::builtin_ops::SEND;
+use graph::{AttrValue, NodeDef, OpFacts, RendezvousKeyPrefix};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use tensor::DType;
@@ -28,9 +29,9 @@ pub(crate) fn add_fetches(step: &mut StepGraph, devices: &[Device]) -> Vec<Excha
         // `x:0`.
         let tensor = format!("{}:{}", source.def.name, edge.index);
         let from = (&*source.def.name, edge.index);
-        let def = exchanging("_Send", ("T", dtype), &tensor, from, &devices[device as usize]);
+        let def = exchanging(SEND, ("T", dtype), &tensor, from, &devices[device as usize]);
         let (inputs, controls, output_types) = (smallvec::smallvec![edge], SmallVec::new(), SmallVec::new());
-        step.nodes.push(StepNode { def, inputs, controls, output_types, device });
+        step.nodes.push(StepNode { def, inputs, controls, output_types, facts: OpFacts::PLAIN, device });
         fetches.push(Exchange { name, device, key: key(&devices[device as usize], &tensor) });
     }
     fetches

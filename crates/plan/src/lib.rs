@@ -12,7 +12,6 @@
 mod control_devices;
 mod control_loops;
 mod exchange;
-mod frames;
 mod lower;
 mod partition;
 mod place;

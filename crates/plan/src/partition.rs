@@ -4,6 +4,7 @@ use crate::control_devices::move_control_flow;
 use crate::control_loops::{ControlLoops, add_control_loops};
 use crate::exchange::{self, Exchange, add_fetches};
 use crate::{Device, StepGraph, StepNode};
+use graph::builtin_ops::{CONST, IDENTITY, RECV, SEND};
 use graph::{AttrValue, Edge, FlatGraph, GraphDef, NodeDef, NodeId};
 use rustc_hash::FxHashMap;
 use status::Result;
@@ -128,11 +129,11 @@ impl Cut<'_> {
         let dummy = format!("{}/ctrl_{}S{number}", source.def.name, self.prefix);
         let attrs = [("dtype", DType::F32.into()), ("value", Tensor::vector::<f32>(&[]).into())];
         let device = self.names[source.device as usize].clone();
-        self.push(from, node(&dummy, "Const", vec![format!("^{}", source.def.name)], &device, attrs));
+        self.push(from, node(&dummy, CONST, vec![format!("^{}", source.def.name)], &device, attrs));
         let received = self.transfer(control, DType::F32, dummy, reader);
         let name = format!("{}/ctrl_{}R{number}", source.def.name, self.prefix);
         let device = self.names[reader.device as usize].clone();
-        self.push(task, node(&name, "Identity", vec![received], &device, [("T", DType::F32.into())]));
+        self.push(task, node(&name, IDENTITY, vec![received], &device, [("T", DType::F32.into())]));
         self.sent.insert(at, name.clone());
         name
     }
@@ -156,8 +157,8 @@ impl Cut<'_> {
         let (send_task, recv_task) = (self.tasks[send], self.tasks[recv]);
         let tick = self.loops.tick(from, recv_task).map(|merge| &self.step.nodes[merge as usize].def.name);
         let waits = tick.map(|name| format!("^{name}")).into_iter().collect();
-        let sender = node(&name, "_Send", vec![input], &send_device, both("T"));
-        let receiver = node(&name, "_Recv", waits, &recv_device, both("tensor_type"));
+        let sender = node(&name, SEND, vec![input], &send_device, both("T"));
+        let receiver = node(&name, RECV, waits, &recv_device, both("tensor_type"));
         self.push(send_task, sender);
         self.push(recv_task, receiver);
         name

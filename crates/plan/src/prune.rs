@@ -2,7 +2,8 @@
 
 use crate::Device;
 use crate::exchange::exchanging;
-use graph::{Edge, FlatGraph, NodeDef, NodeId, TensorName};
+use graph::builtin_ops::RECV;
+use graph::{Edge, FlatGraph, NodeDef, NodeId, OpFacts, TensorName};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use status::{Result, invalid, not_found};
@@ -44,6 +45,8 @@ pub struct StepNode {
     pub controls: SmallVec<[NodeId; 2]>,
     /// Types of its outputs.
     pub output_types: SmallVec<[DType; 4]>,
+    /// Facts about its op.
+    pub facts: OpFacts,
     /// The index of its device in the list of devices.
     pub device: u32,
 }
@@ -143,6 +146,7 @@ impl Pruning<'_> {
             inputs: node.inputs.iter().map(|&edge| self.source(edge)).collect(),
             controls: controls.collect(),
             output_types: node.output_types.iter().copied().collect(),
+            facts: node.facts,
             device: self.placement[id as usize],
         }
     }
@@ -156,18 +160,19 @@ impl Pruning<'_> {
 
     /// True for a fed placeholder: control edges from it wait for the fed value instead.
     fn is_fed_placeholder(&self, id: NodeId) -> bool {
-        self.graph.node(id).def.op.starts_with("Placeholder") && self.fed.contains_key(&Edge { node: id, index: 0 })
+        self.graph.node(id).facts.is_placeholder && self.fed.contains_key(&Edge { node: id, index: 0 })
     }
 
     fn feed_node(&self, edge: Edge, name: &str) -> StepNode {
         let dtype = self.dtype(edge);
         let source = (&*self.graph.node(edge.node).def.name, edge.index);
-        let def = exchanging("_Recv", ("tensor_type", dtype), name, source, &self.devices[MASTER as usize]);
+        let def = exchanging(RECV, ("tensor_type", dtype), name, source, &self.devices[MASTER as usize]);
         StepNode {
             def,
             inputs: SmallVec::new(),
             controls: SmallVec::new(),
             output_types: smallvec::smallvec![dtype],
+            facts: OpFacts::PLAIN,
             device: MASTER,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::RunMetadata;
 use cluster::{NodeStats, TransferStats};
-use graph::{AttrValue, DeviceSpec};
+use graph::{AttrValue, DeviceSpec, builtin_ops};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -104,8 +104,8 @@ impl Picture {
         }));
         let edge = self.edges.get(&*node.name).cloned().unwrap_or_else(|| node.name.to_string());
         match &*node.op {
-            "_Send" | "_HostSend" => self.sends.entry(edge).or_default().push(slice),
-            "_Recv" | "_HostRecv" => self.recvs.entry(edge).or_default().push(slice),
+            builtin_ops::SEND | builtin_ops::HOST_SEND => self.sends.entry(edge).or_default().push(slice),
+            builtin_ops::RECV | builtin_ops::HOST_RECV => self.recvs.entry(edge).or_default().push(slice),
             _ => {}
         }
     }

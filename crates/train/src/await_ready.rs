@@ -1,15 +1,13 @@
 //! Waiting to be told that variables have values.
 
 use graph::{AttrValue, Graph, GraphDef, ImportOptions, Output};
+use ops::names::IS_INITIALIZED;
 use ops::state::await_value::WAIT;
 use session::{Feeds, RunOptions, Session, SessionConfig};
 use status::Result;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tensor::Tensor;
-
-/// Nodes that ask whether a variable has a value.
-const ASKING: [&str; 2] = ["VarIsInitializedOp", "IsVariableInitialized"];
 
 /// What became of waiting.
 pub(crate) enum Told {
@@ -46,7 +44,7 @@ fn waiting_graph(ready: &Output) -> Result<Graph> {
         // What it was put beside need not be here.
         own.device = node.device();
         own.attrs.remove("_class");
-        if ASKING.contains(&own.op.as_str()) {
+        if IS_INITIALIZED.contains(&own.op.as_str()) {
             own.attrs.insert(WAIT.to_string(), AttrValue::Bool(true));
         }
         def.nodes.push(described);

@@ -1,29 +1,12 @@
 //! Devices for between-graph training: variables on the ps tasks, everything else on the worker. Every client
 //! that builds the same graph gets the same devices.
 
-use graph::{AttrValue, DeviceSpec, NodeDef, Scope};
+use graph::{AttrValue, DeviceSpec, NodeDef, OpSet, Scope};
 use md5::{Digest, Md5};
 use parking_lot::Mutex;
 use session::ClusterSpec;
 use status::{Error, Result, invalid};
-
-/// Ops that hold what all workers share.
-pub const STANDARD_PS_OPS: &[&str] = &[
-    "Variable",
-    "VariableV2",
-    "AutoReloadVariable",
-    "MutableHashTable",
-    "MutableHashTableV2",
-    "MutableHashTableOfTensors",
-    "MutableHashTableOfTensorsV2",
-    "MutableDenseHashTable",
-    "MutableDenseHashTableV2",
-    "VarHandleOp",
-    "BoostedTreesEnsembleResourceHandleOp",
-    "BoostedTreesQuantileStreamResourceHandleOp",
-    "ResourceConditionalAccumulator",
-    "DecisionTreeResource",
-];
+use std::sync::Arc;
 
 /// Chooses the ps task of a node; called once for each, in the order they are made.
 pub type Strategy = Box<dyn FnMut(&NodeDef) -> Result<u32> + Send>;
@@ -68,7 +51,7 @@ pub fn replica_device_setter(ps_tasks: impl Into<PsTasks>) -> ReplicaDeviceSette
         ps_device: "/job:ps".to_string(),
         worker_device: "/job:worker".to_string(),
         merge_devices: true,
-        ps_ops: STANDARD_PS_OPS.iter().map(|op| op.to_string()).collect(),
+        ps_ops: None,
         ps_strategy: None,
     }
 }
@@ -79,7 +62,7 @@ pub struct ReplicaDeviceSetter {
     ps_device: String,
     worker_device: String,
     merge_devices: bool,
-    ps_ops: Vec<String>,
+    ps_ops: Option<Vec<String>>,
     ps_strategy: Option<Strategy>,
 }
 
@@ -102,9 +85,10 @@ impl ReplicaDeviceSetter {
         self
     }
 
-    /// The ops that go to the ps, in place of [`STANDARD_PS_OPS`].
+    /// The ops that go to the ps, in place of those whose rows say that they hold state that all workers share:
+    /// variables, mutable tables and accumulators.
     pub fn ps_ops(mut self, ops: &[&str]) -> ReplicaDeviceSetter {
-        self.ps_ops = ops.iter().map(|op| op.to_string()).collect();
+        self.ps_ops = Some(ops.iter().map(|op| op.to_string()).collect());
         self
     }
 
@@ -116,7 +100,7 @@ impl ReplicaDeviceSetter {
 
     /// The scope with these devices. A device that cannot be read is remembered as the graph's error.
     pub fn on(self, scope: &Scope) -> Scope {
-        match self.chooser() {
+        match self.chooser(scope.graph().ops()) {
             Ok(Some(chooser)) => scope.on_device_of(move |node, device| chooser.device(node, device)),
             Ok(None) => scope.clone(),
             Err(error) => {
@@ -127,7 +111,7 @@ impl ReplicaDeviceSetter {
     }
 
     /// None if there are no ps tasks.
-    fn chooser(self) -> Result<Option<Chooser>> {
+    fn chooser(self, ops: &Arc<dyn OpSet>) -> Result<Option<Chooser>> {
         let ps = DeviceSpec::parse(&self.ps_device)?;
         let ps_tasks = self.ps_tasks.count(&ps);
         if ps_tasks == 0 {
@@ -139,7 +123,8 @@ impl ReplicaDeviceSetter {
             ps,
             worker: DeviceSpec::parse(&self.worker_device)?,
             merge_devices: self.merge_devices,
-            ps_ops: if self.ps_device.is_empty() { Vec::new() } else { self.ps_ops },
+            ps_ops: if self.ps_device.is_empty() { Some(Vec::new()) } else { self.ps_ops },
+            ops: ops.clone(),
             strategy: Mutex::new(strategy),
         }))
     }
@@ -150,7 +135,9 @@ struct Chooser {
     ps: DeviceSpec,
     worker: DeviceSpec,
     merge_devices: bool,
-    ps_ops: Vec<String>,
+    /// The ops that go to the ps; if none, the facts of each op say whether it does.
+    ps_ops: Option<Vec<String>>,
+    ops: Arc<dyn OpSet>,
     strategy: Mutex<Strategy>,
 }
 
@@ -160,7 +147,7 @@ impl Chooser {
         if !self.merge_devices && *asked != DeviceSpec::default() {
             return Ok(asked.clone());
         }
-        if !self.ps_ops.contains(&node.op) {
+        if !self.is_ps_op(&node.op) {
             return Ok(asked.clone().or(&self.worker));
         }
         let mut ps = self.ps.clone();
@@ -168,6 +155,13 @@ impl Chooser {
             ps.task = Some(self.task(node)?);
         }
         Ok(asked.clone().or(&ps))
+    }
+
+    fn is_ps_op(&self, op: &String) -> bool {
+        match &self.ps_ops {
+            Some(ops) => ops.contains(op),
+            None => self.ops.op_facts(op).holds_shared_state,
+        }
     }
 
     fn task(&self, node: &NodeDef) -> Result<u32> {

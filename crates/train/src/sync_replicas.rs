@@ -13,6 +13,7 @@ use ops::data_structures::accumulator::{
     resource_conditional_accumulator, sparse_accumulator_apply_gradient, sparse_accumulator_take_gradient,
     sparse_conditional_accumulator,
 };
+use ops::raw;
 use status::{Result, failed_precondition, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
@@ -199,7 +200,7 @@ impl SyncReplicas {
             return Err(invalid!("Too few tokens to finish the first step: {tokens} (given) vs {needed} (needed)"));
         }
         Ok(match tokens {
-            0 => self.step.graph().root().op("NoOp").named("no_init_tokens").node(),
+            0 => raw::no_op(&self.step.graph().root()).named("no_init_tokens").node(),
             count => put_tokens(&self.tokens, count, &self.step),
         })
     }
@@ -212,7 +213,7 @@ impl SyncReplicas {
             return Err(failed_precondition!("There are no gradients to count"));
         }
         let scope = self.step.graph().root().named("sync_replicas/counter");
-        Ok(scope.op("AddN").named(arrived.name()).inputs(&counts).output())
+        Ok(raw::add_n(&scope, &counts).named(arrived.name()).output())
     }
 }
 
@@ -232,8 +233,8 @@ impl Accumulator {
         let node = self.handle.node();
         let scope = node.graph().root().reenter("sync_replicas").beside(self.variable.handle().node());
         let name = format!("{}/{}", self.shared_name, arrived.name());
-        let handle = scope.after([node]).op("VarHandleOp").named(arrived.name()).attr("shared_name", name);
-        let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
+        let handle = raw::var_handle_op(&scope.after([node]), DType::I64, &PartialShape::scalar());
+        let handle = handle.named(arrived.name()).attr("shared_name", name).output();
         ops::state::read_variable::read_variable(&handle, DType::I64)
     }
 }
@@ -281,11 +282,11 @@ impl Parts<'_> {
 /// Adds rows to an accumulator, which merges lists that are sorted and name no row twice.
 fn push_slices((own, beside): (&Scope, &Scope), handle: &Output, step: &Output, slices: &Slices) -> Node {
     let indices = slices.indices.seen_from(own).cast(DType::I64);
-    let unique = own.op("Unique").input(&indices).attr("out_idx", DType::I32).node();
-    let count = own.op("Size").input(&unique.output(0)).output();
+    let unique = raw::unique(&indices).node();
+    let count = raw::size(&unique.output(0)).output();
     let rows = slices.values.seen_from(own);
-    let rows = own.op("UnsortedSegmentSum").input(&rows).input(&unique.output(1)).input(&count).output();
-    let order = own.op("TopKV2").input(&-unique.output(0)).input(&count).node().output(1);
+    let rows = raw::unsorted_segment_sum(&rows, &unique.output(1), &count).output();
+    let order = raw::top_kv2(&-unique.output(0), &count).node().output(1);
     let (indices, rows) = (unique.output(0).gather(&order), rows.gather(&order));
     let (shape, known) = match &slices.shape {
         Some(shape) => (shape.seen_from(own).cast(DType::I64), true),
@@ -296,7 +297,7 @@ fn push_slices((own, beside): (&Scope, &Scope), handle: &Output, step: &Output, 
 
 /// The step with whose variables this worker computes, on its own task.
 fn local_step(worker: &Scope, dtype: DType) -> Variable {
-    let anchor = worker.op("NoOp").node();
+    let anchor = raw::no_op(worker).node();
     let builder = Variable::build(&worker.beside(&anchor), "sync_rep_local_step").dtype(dtype).trainable(false);
     builder.collections(&[LOCAL_VARIABLES]).make()
 }
@@ -317,7 +318,7 @@ fn dummy_queue(scope: &Scope) -> Queue {
 fn put_tokens(queue: &Queue, count: usize, step: &Variable) -> Node {
     let scope = queue.handle().scope();
     let dims = scope.constant(Tensor::vector::<i32>(&[count as i32]));
-    let tokens = scope.op("Fill").input(&dims).input(&step.read(scope)).output();
+    let tokens = raw::fill(&dims, &step.read(scope)).output();
     queue.enqueue_many(&[tokens])
 }
 

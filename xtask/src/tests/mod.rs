@@ -5,5 +5,6 @@ mod dist;
 mod examples;
 mod files;
 mod manifests;
+mod op_names;
 mod quick;
 mod statements;

@@ -1,10 +1,13 @@
 //! The nodes that save and restore, called as TensorFlow's saver calls them.
 
 use super::saveable::Saveable;
+use graph::builtin_ops::CONST;
 use graph::{AttrList, AttrValue, DeviceSpec, Node, Output, Scope};
 use io::saved_model::Saver as SaverDef;
 use layers::Kind;
 use ops::control::no_op::group_in;
+use ops::names::{RESTORE_V2, SAVE_V2, SHARDED_FILENAME};
+use ops::raw;
 use status::Result;
 use std::collections::BTreeMap;
 use tensor::{DType, PartialShape, Tensor};
@@ -41,35 +44,31 @@ pub(super) fn build(scope: &Scope, saveables: &[Saveable], sharded: bool) -> Res
 /// The tensor that is fed with the name of the checkpoint.
 fn filename(scope: &Scope) -> Output {
     let input = constant(scope, "filename/input", "model".into());
-    let with_default = |name: &str, input: &Output| {
-        let op = scope.op("PlaceholderWithDefault").named(name).input(input);
-        op.attr("shape", PartialShape::scalar()).output()
-    };
-    with_default("Const", &with_default("filename", &input))
+    let with_default =
+        |name: &str, input: &Output| raw::placeholder_with_default(input, &PartialShape::scalar()).named(name).output();
+    with_default(CONST, &with_default("filename", &input))
 }
 
 fn constant(scope: &Scope, name: &str, value: Tensor) -> Output {
-    scope.op("Const").named(name).attr("dtype", value.dtype()).attr("value", value).output()
+    raw::const_(scope, &value, value.dtype()).named(name).output()
 }
 
 /// Writes variables to one checkpoint; the answer is its name.
 fn save_to(scope: &Scope, filename: &Output, saveables: &[&Saveable]) -> Output {
-    let save = unique(scope, "SaveV2");
+    let save = unique(scope, SAVE_V2);
     let (names, slices) = names_and_slices(scope, &save, saveables);
     let values: Vec<Output> = saveables.iter().map(|saveable| saveable.value()).collect();
-    let op = scope.op("SaveV2").named(&save).input(filename).input(&names).input(&slices).inputs(&values);
-    let saved = op.node();
-    let beside = scope.after([&saved]).op("Identity").named("control_dependency").input(filename);
+    let saved = raw::save_v2(&filename.seen_from(scope), &names, &slices, &values).named(&save).node();
+    let beside = raw::identity(&filename.seen_from(&scope.after([&saved]))).named("control_dependency");
     beside.attr("_class", beside_attr(filename.node())).output()
 }
 
 /// Reads variables from a checkpoint, `at` one place, and gives them their values; the nodes that do so.
 fn restore_from(scope: &Scope, at: &Scope, filename: &Output, saveables: &[&Saveable]) -> Vec<Node> {
-    let restore = unique(scope, "RestoreV2");
+    let restore = unique(scope, RESTORE_V2);
     let (names, slices) = names_and_slices(at, &restore, saveables);
     let dtypes: Vec<DType> = saveables.iter().map(|saveable| saveable.variable.dtype()).collect();
-    let op = at.op("RestoreV2").named(&restore).input(filename).input(&names).input(&slices);
-    let read = op.attr("dtypes", dtypes).node();
+    let read = raw::restore_v2(&filename.seen_from(at), &names, &slices, &dtypes).named(&restore).node();
     let assign = |(place, saveable): (usize, &&Saveable)| assign(scope, saveable, &read.output(place));
     saveables.iter().enumerate().map(assign).collect()
 }
@@ -84,15 +83,15 @@ fn names_and_slices(scope: &Scope, of: &str, saveables: &[&Saveable]) -> (Output
 /// Gives a variable the value that was read.
 fn assign(scope: &Scope, saveable: &Saveable, value: &Output) -> Node {
     let scope = scope.on_any_device().on(&saveable.device);
-    let handle = saveable.variable.handle();
+    let handle = &saveable.variable.handle().seen_from(&scope);
     match saveable.variable.kind() {
         Kind::Resource => {
-            let value = scope.op("Identity").input(value).output();
-            scope.op("AssignVariableOp").input(handle).input(&value).node()
+            let value = raw::identity(&value.seen_from(&scope)).output();
+            raw::assign_variable_op(handle, &value).node()
         }
         Kind::Reference => {
             let known = saveable.variable.shape().known().is_some();
-            let op = scope.op("Assign").input(handle).input(value).attr("use_locking", true);
+            let op = raw::assign(handle, value).attr("use_locking", true);
             op.attr("validate_shape", known).attr("_class", beside_attr(handle.node())).node()
         }
     }
@@ -113,27 +112,26 @@ fn by_device(saveables: &[Saveable]) -> Result<Shards<'_>> {
 /// Every device writes its variables to a checkpoint of its own; then these become one.
 fn save_shards(scope: &Scope, filename: &Output, shards: &Shards<'_>) -> Result<Output> {
     let host = scope.on("/cpu:*");
-    let is_s3 = host.op("StaticRegexFullMatch").input(filename).attr("pattern", "^s3://.*").output();
-    let (part, folder) = (constant(&host, "Const", ".part".into()), constant(&host, "Const", "_temp/part".into()));
-    let suffix = host.op("Select").input(&is_s3).input(&part).input(&folder).output();
-    let prefix = host.op("StringJoin").inputs(&[filename.clone(), suffix]).attr("separator", "").output();
+    let is_s3 = raw::static_regex_full_match(&filename.seen_from(&host), "^s3://.*").output();
+    let (part, folder) = (constant(&host, CONST, ".part".into()), constant(&host, CONST, "_temp/part".into()));
+    let suffix = raw::select(&is_s3, &part, &folder).output();
+    let prefix = raw::string_join(&host, &[filename.clone(), suffix]).attr("separator", "").output();
     let count = constant(scope, "num_shards", (shards.len() as i32).into());
     let (mut prefixes, mut saved) = (Vec::new(), Vec::new());
     let mut last = scope.clone();
     for (shard, (device, saveables)) in shards.iter().enumerate() {
         let place = scope.on(&on_cpu(device)?);
-        let name = unique(scope, "ShardedFilename");
+        let name = unique(scope, SHARDED_FILENAME);
         let number = constant(&place, &format!("{name}/shard"), (shard as i32).into());
-        let op = place.op("ShardedFilename").named(&name).input(&prefix).input(&number).input(&count);
-        let own = op.output();
+        let own = raw::sharded_filename(&prefix.seen_from(&place), &number, &count).named(&name).output();
         saved.push(save_to(&place, &own, saveables).node().clone());
         prefixes.push(own);
         last = place;
     }
     let after = last.after(&saved);
-    let packed = after.op("Pack").named("MergeV2Checkpoints/checkpoint_prefixes").inputs(&prefixes).output();
-    let merge = last.op("MergeV2Checkpoints").input(&packed).input(filename).attr("delete_old_dirs", true).node();
-    Ok(after.after([&merge]).op("Identity").input(filename).output())
+    let packed = raw::pack(&after, &prefixes).named("MergeV2Checkpoints/checkpoint_prefixes").output();
+    let merge = raw::merge_v2_checkpoints(&packed.seen_from(&last), filename).attr("delete_old_dirs", true).node();
+    Ok(raw::identity(&filename.seen_from(&after.after([&merge]))).output())
 }
 
 /// Every device reads its own variables.
@@ -141,7 +139,7 @@ fn restore_shards(scope: &Scope, filename: &Output, shards: &Shards<'_>) -> Resu
     let mut restored = Vec::new();
     for (device, saveables) in shards {
         let assigned = restore_from(scope, &scope.on(&on_cpu(device)?), filename, saveables);
-        restored.push(scope.on(device).after(&assigned).op("NoOp").named("restore_shard").node());
+        restored.push(raw::no_op(&scope.on(device).after(&assigned)).named("restore_shard").node());
     }
     Ok(group_in(&scope.named("restore_all"), &restored))
 }

@@ -2,6 +2,8 @@
 
 use super::saveable::Saveable;
 use graph::{DeviceSpec, Graph, Node, Output, Scope};
+use ops::names::{RESTORE_V2, SAVE_V2};
+use ops::raw;
 use ops::state::read_variable::read_variable;
 use parking_lot::Mutex;
 use session::{COUNTERS, Session, Task};
@@ -67,7 +69,7 @@ impl Watcher {
             let nodes = one_for_each_task(graph, first, op);
             nodes.iter().map(|node| self::counter(&scope.beside(node), counter)).collect()
         };
-        let (saved, restored) = (counters("SaveV2", "bytes_saved"), counters("RestoreV2", "bytes_restored"));
+        let (saved, restored) = (counters(SAVE_V2, "bytes_saved"), counters(RESTORE_V2, "bytes_restored"));
         Watcher { tell, total: saveables.iter().map(size).sum(), saved, restored }
     }
 
@@ -127,8 +129,8 @@ fn one_for_each_task(graph: &Graph, first: usize, op: &str) -> Vec<Node> {
 }
 
 fn counter(scope: &Scope, name: &str) -> Output {
-    let handle = scope.op("VarHandleOp").named(name).attr("container", COUNTERS).attr("shared_name", name);
-    let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
+    let handle = raw::var_handle_op(scope, DType::I64, &PartialShape::scalar()).named(name);
+    let handle = handle.attr("container", COUNTERS).attr("shared_name", name).output();
     read_variable(&handle, DType::I64)
 }
 

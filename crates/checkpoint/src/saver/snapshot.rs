@@ -1,12 +1,11 @@
 //! The moment from which on a checkpoint does not see what steps do.
 
-use graph::{Graph, Node, Output, TensorName};
+use graph::{Graph, Node, Output, TensorName, VariableKind};
 use io::saved_model::Saver as SaverDef;
 use layers::Formulas;
+use ops::names::SAVE_V2;
+use ops::raw;
 use std::collections::BTreeMap;
-
-/// Ops whose value is what it is when somebody looks, not when they run.
-const BY_REFERENCE: [&str; 2] = ["Variable", "VariableV2"];
 
 /// The inputs of SaveV2 before the values.
 const BEFORE_VALUES: usize = 3;
@@ -19,10 +18,11 @@ pub(super) fn build(graph: &Graph, def: &SaverDef) -> Option<Output> {
     }
     let saved = output(graph, &def.save_tensor)?;
     let mut by_device: BTreeMap<String, Vec<Node>> = BTreeMap::new();
-    for writer in saved.node().with_ancestors().iter().filter(|node| node.op() == "SaveV2") {
+    for writer in saved.node().with_ancestors().iter().filter(|node| node.op() == SAVE_V2) {
         for input in writer.def().inputs.iter().skip(BEFORE_VALUES).filter(|input| !input.starts_with('^')) {
             let read = output(graph, input)?.node().clone();
-            if BY_REFERENCE.contains(&read.op().as_str()) {
+            // The value of a reference is read by its reader, not when the variable's own node runs.
+            if graph.ops().op_facts(&read.op()).variable == Some(VariableKind::Reference) {
                 return None;
             }
             by_device.entry(read.device()).or_default().push(read);
@@ -30,7 +30,7 @@ pub(super) fn build(graph: &Graph, def: &SaverDef) -> Option<Output> {
     }
     let scope = graph.root().named("snapshot");
     // One node for each device: one message for each task, not one for each variable.
-    let reads = by_device.into_iter().map(|(device, reads)| scope.on(&device).after(&reads).op("NoOp").node());
+    let reads = by_device.into_iter().map(|(device, reads)| raw::no_op(&scope.on(&device).after(&reads)).node());
     let reads: Vec<Node> = reads.collect();
     Some(scope.after(&reads).constant(true))
 }

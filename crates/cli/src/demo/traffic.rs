@@ -4,6 +4,7 @@ use super::worker::{Report, Worker};
 use crate::output::print_line;
 use crate::table;
 use anyhow::Result;
+use flowgrid::ops::raw;
 use flowgrid::ops::state::read_variable::read_variable;
 use flowgrid::prelude::*;
 use flowgrid::{DeviceSpec, Task};
@@ -43,8 +44,10 @@ impl Counters {
 }
 
 fn counter(scope: &Scope, name: &str) -> Output {
-    let handle = scope.op("VarHandleOp").attr("container", COUNTERS).attr("shared_name", name);
-    let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
+    let handle = raw::var_handle_op(scope, DType::I64, &PartialShape::scalar())
+        .attr("container", COUNTERS)
+        .attr("shared_name", name);
+    let handle = handle.output();
     read_variable(&handle, DType::I64)
 }
 

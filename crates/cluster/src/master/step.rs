@@ -10,7 +10,7 @@ use crate::master::transfer_log::TransferLog;
 use futures_channel::oneshot;
 use futures_util::future::{Either, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use graph::GraphDef;
+use graph::{GraphDef, builtin_ops};
 use op::{Cancel, CancelToken};
 use plan::Signature;
 use rustc_hash::FxHashMap;
@@ -62,7 +62,7 @@ impl RunMetadata {
     /// out.
     pub fn placement(&self) -> Vec<String> {
         let nodes = self.partition_graphs.iter().flat_map(|graph| &graph.nodes);
-        let nodes = nodes.filter(|node| !["_Send", "_Recv"].contains(&&*node.op));
+        let nodes = nodes.filter(|node| ![builtin_ops::SEND, builtin_ops::RECV].contains(&&*node.op));
         nodes.map(|node| format!("{}: ({}): {}", node.name, node.op, node.device)).collect()
     }
 }

@@ -1,12 +1,12 @@
 //! Toy ops and graphs written as text: `name = Op input input; …`.
 
 use crate::{Devices, Kernels, Library, LocalRendezvous, Program, RunOptions, Threads, compile, prepare};
-use graph::{AttrValue, FlatGraph, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature};
+use graph::{AttrValue, ControlFlow, FlatGraph, Forwards, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature};
 use math::Pool;
 use op::shapes::unknown;
 use op::{
-    Flow, Grad, Kernel, Op, PLAIN, Registry, Resources, Setup, Stats, StepEnv, Value, binary, many, outputs, source,
-    unary,
+    Facts, Flow, Grad, Kernel, Op, PLAIN, Registry, Resources, Setup, Stats, StepEnv, Value, binary, many, outputs,
+    source, unary,
 };
 use status::{Result, invalid};
 use std::collections::BTreeMap;
@@ -14,7 +14,16 @@ use std::sync::{Arc, mpsc};
 use tensor::{Bytes, Tensor};
 
 const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op {
-    Op { def, shape: unknown, grad: Grad::Unknown, kernel, facts: PLAIN }
+    with(def, kernel, PLAIN)
+}
+
+const fn with(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>, facts: Facts) -> Op {
+    Op { def, shape: unknown, grad: Grad::Unknown, kernel, facts }
+}
+
+/// A row of a control flow primitive.
+const fn flow(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>, role: ControlFlow) -> Op {
+    with(def, kernel, PLAIN.control_flow(role))
 }
 
 const OPS: &[Op] = &[
@@ -24,16 +33,24 @@ const OPS: &[Op] = &[
     row("Less(a: int32, b: int32) -> out: bool", |_| Ok(binary(less))),
     row("Fail(a: int32) -> out: int32", |_| Ok(unary(|_, _| Err(invalid!("told to fail"))))),
     row("Panic(a: int32) -> out: int32", |_| Ok(unary(|_, _| panic!("on purpose")))),
-    row("Identity(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::Identity))),
-    row("Switch(a: int32, p: bool) -> f: int32, t: int32", |_| Ok(Kernel::flow(Flow::Switch))),
-    row("Merge(a: int32, b: int32) -> out: int32, index: int32", |_| Ok(Kernel::flow(Flow::Merge))),
-    row("Enter(a: int32) -> out: int32; frame_name: string; is_constant: bool = false", enter),
-    row("Exit(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::Exit))),
-    row("NextIteration(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::NextIteration))),
+    with("Identity(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::Identity)), PLAIN.forwards(Forwards::First)),
+    flow("Switch(a: int32, p: bool) -> f: int32, t: int32", |_| Ok(Kernel::flow(Flow::Switch)), ControlFlow::Switch),
+    flow(
+        "Merge(a: int32, b: int32) -> out: int32, index: int32",
+        |_| Ok(Kernel::flow(Flow::Merge)),
+        ControlFlow::Merge,
+    ),
+    flow("Enter(a: int32) -> out: int32; frame_name: string; is_constant: bool = false", enter, ControlFlow::Enter),
+    flow("Exit(a: int32) -> out: int32", |_| Ok(Kernel::flow(Flow::Exit)), ControlFlow::Exit),
+    flow(
+        "NextIteration(a: int32) -> out: int32",
+        |_| Ok(Kernel::flow(Flow::NextIteration)),
+        ControlFlow::NextIteration,
+    ),
     row("NoOp()", |_| Ok(many(|_, _| Ok(outputs![])).free())),
     row("Speak(a: int32) -> out: int32; stateful", |_| Ok(unary(|_, _| Err(invalid!("I am here"))))),
-    row("ControlTrigger()", |_| Ok(Kernel::flow(Flow::ControlTrigger))),
-    row("LoopCond(a: bool) -> out: bool", |_| Ok(Kernel::flow(Flow::Identity))),
+    flow("ControlTrigger()", |_| Ok(Kernel::flow(Flow::ControlTrigger)), ControlFlow::Trigger),
+    flow("LoopCond(a: bool) -> out: bool", |_| Ok(Kernel::flow(Flow::Identity)), ControlFlow::LoopCond),
     row("Out(a: int32)", |_| Ok(Kernel::flow(Flow::Ret(0)))),
     row("_Arg() -> output: T; T: type; index: int; stateful", |setup| {
         Ok(Kernel::flow(Flow::Arg(setup.int("index")? as usize, setup.dtype("T")?)))

@@ -2,7 +2,8 @@
 
 use crate::signature::Types;
 use crate::{
-    AttrValue, Edge, FunctionDef, FunctionLibrary, GraphDef, Node, NodeDef, NodeId, Output, Scope, Signature, Versions,
+    AttrValue, Edge, FunctionDef, FunctionLibrary, GraphDef, Node, NodeDef, NodeId, Output, Scope, Signature,
+    Signatures, Versions,
 };
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
@@ -24,10 +25,8 @@ pub struct Graph {
     ops: Arc<dyn OpSet>,
 }
 
-/// What a graph needs to know about ops in order to build them.
-pub trait OpSet: Send + Sync {
-    /// The signature of an op.
-    fn signature(&self, op: &str) -> Option<&Signature>;
+/// What a graph needs to know about ops in order to build nodes.
+pub trait OpSet: Signatures + Send + Sync {
     /// Shapes of a new node's outputs; an error if its inputs are invalid.
     fn infer(&self, query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>>;
 }
@@ -44,7 +43,7 @@ pub struct ShapeQuery<'a> {
     pub constants: &'a [Option<Tensor>],
     /// Type and shape of the variables behind inputs that are resource handles, where known.
     pub variables: &'a [Option<(DType, PartialShape)>],
-    /// How many outputs it has.
+    /// The number of its outputs.
     pub outputs: usize,
 }
 
@@ -122,7 +121,7 @@ impl Graph {
         self.lock().nodes.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use tensor::{DType, PartialShape};
 
-/// A node, with the scope it was created in. A node that could not be built has the id `HUSK`; its graph holds the
+/// A node, with the scope it was created in. A node that could not be built has the id `INVALID_NODE`; its graph holds the
 /// error.
 #[derive(Clone)]
 pub struct Node {
@@ -16,8 +16,8 @@ pub struct Node {
     id: NodeId,
 }
 
-/// The id of nodes that could not be built.
-pub(crate) const HUSK: NodeId = NodeId::MAX;
+/// The id of a node that could not be built.
+pub(crate) const INVALID_NODE: NodeId = NodeId::MAX;
 
 impl Node {
     pub(crate) fn new(scope: &Scope, id: NodeId) -> Node {
@@ -139,7 +139,7 @@ impl Node {
         let edge = self.built().and_then(|built| built.inputs.get(index).copied());
         match edge {
             Some(edge) => Output::new(Node::new(&self.scope, edge.node), edge.index),
-            None => Output::new(Node::new(&self.scope, HUSK), 0),
+            None => Output::new(Node::new(&self.scope, INVALID_NODE), 0),
         }
     }
 
@@ -148,7 +148,7 @@ impl Node {
         Output::new(self.clone(), index as u32)
     }
 
-    /// How many outputs it has.
+    /// The number of its outputs.
     pub fn num_outputs(&self) -> usize {
         self.built().map_or(0, |built| built.types.len())
     }

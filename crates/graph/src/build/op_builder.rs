@@ -1,7 +1,7 @@
 //! Builds one node: collects inputs and attributes, infers types, validates the rest.
 
 use crate::build::graph::{Built, Inner};
-use crate::build::node::HUSK;
+use crate::build::node::INVALID_NODE;
 use crate::build::scope::DeviceRule;
 use crate::flat::unknown_op;
 use crate::{
@@ -98,7 +98,7 @@ impl OpBuilder {
             Ok(id) => Node::new(&scope, id),
             Err(error) => {
                 scope.graph().fail(error);
-                Node::new(&scope, HUSK)
+                Node::new(&scope, INVALID_NODE)
             }
         }
     }
@@ -175,7 +175,7 @@ impl OpBuilder {
         let mut controls: Vec<NodeId> = self.scope.inner().controls.iter().chain(&self.controls).copied().collect();
         controls.sort_unstable();
         controls.dedup();
-        for control in controls.into_iter().filter(|&id| id != HUSK) {
+        for control in controls.into_iter().filter(|&id| id != INVALID_NODE) {
             inputs.push(format!("^{}", inner.nodes[control as usize].def.name));
         }
         let mut attrs = self.attrs.clone();
@@ -250,8 +250,9 @@ impl OpBuilder {
             let sources = edges.iter().map(|edge| (source(edge).def.as_ref(), edge.index));
             shape_error(error, &def, &shapes, sources)
         })?;
-        let constant = super::output_constant(&def, &shapes, &constants);
-        let variable = super::output_variable(&def, &variables);
+        let facts = ops.op_facts(&def.op);
+        let constant = super::output_constant(&def, facts.static_value, &shapes, &constants);
+        let variable = super::output_variable(&def, facts, &variables);
         Ok(Built { def: Arc::new(def), inputs: edges, types, shapes: outputs, constant, variable })
     }
 }

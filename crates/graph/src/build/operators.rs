@@ -1,6 +1,7 @@
 //! Arithmetic operators on outputs and plain numbers.
 
 use crate::Output;
+use crate::builtin_ops::{ADD_V2, CONST, FLOOR_DIV, FLOOR_MOD, MUL, NEG, REAL_DIV, SUB};
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use tensor::{DType, Tensor, bf16, f16};
 
@@ -24,7 +25,7 @@ impl Output {
             _ => Tensor::scalar(value as f32),
         };
         let dtype = tensor.dtype();
-        self.scope().op("Const").attr("value", tensor).attr("dtype", dtype).output()
+        self.scope().op(CONST).attr("value", tensor).attr("dtype", dtype).output()
     }
 
     fn binary(&self, op: &str, rhs: &Output) -> Output {
@@ -70,17 +71,17 @@ macro_rules! operators {
 }
 
 operators! {
-    Add, add, |_: &Output| "AddV2";
-    Sub, sub, |_: &Output| "Sub";
-    Mul, mul, |_: &Output| "Mul";
-    Div, div, |lhs: &Output| if lhs.dtype().is_integer() { "FloorDiv" } else { "RealDiv" };
-    Rem, rem, |_: &Output| "FloorMod";
+    Add, add, |_: &Output| ADD_V2;
+    Sub, sub, |_: &Output| SUB;
+    Mul, mul, |_: &Output| MUL;
+    Div, div, |lhs: &Output| if lhs.dtype().is_integer() { FLOOR_DIV } else { REAL_DIV };
+    Rem, rem, |_: &Output| FLOOR_MOD;
 }
 
 impl Neg for &Output {
     type Output = Output;
     fn neg(self) -> Output {
-        self.scope().op("Neg").input(self).output()
+        self.scope().op(NEG).input(self).output()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of graphs.
 
 mod device;
+mod frames;
 mod fuzz;
 mod op_text;
 mod rendezvous_key;

@@ -1,8 +1,9 @@
 //! Batch normalisation.
 
 use crate::collection::UPDATE_OPS;
-use crate::{Formula, Initializer, Variable, VariableScope};
+use crate::{Formula, Formulas, Initializer, Variable, VariableScope};
 use graph::Output;
+use ops::raw;
 
 /// Whether a model learns or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,16 +66,10 @@ impl BatchNorm {
     fn fused(&self, x: &Output, [gamma, beta, mean, variance]: [&Variable; 4], phase: Phase) -> Output {
         let training = phase == Phase::Training;
         let empty = |variable: &Variable| match training {
-            true => x
-                .scope()
-                .op("Const")
-                .attr("value", tensor::Tensor::vector::<f32>(&[]))
-                .attr("dtype", tensor::DType::F32)
-                .output(),
+            true => x.scope().constant(tensor::Tensor::vector::<f32>(&[])),
             false => variable.value().clone(),
         };
-        let norm = x.scope().op("FusedBatchNormV3").input(x).input(gamma).input(beta);
-        let norm = norm.input(&empty(mean)).input(&empty(variance));
+        let norm = raw::fused_batch_norm_v3(x, gamma, beta, &empty(mean), &empty(variance));
         let norm = norm.attr("epsilon", self.epsilon as f32).attr("is_training", training).node();
         if training {
             self.follow(mean, &norm.output(1));

@@ -4,6 +4,7 @@ use super::Activation;
 use crate::{Formula, Formulas, Initializer, VariableScope};
 use graph::Output;
 use ops::nn::bias::bias_add;
+use ops::raw;
 
 /// `activation(x kernel + bias)`, with variables `kernel` and `bias`.
 #[derive(Clone)]
@@ -65,7 +66,7 @@ pub fn dropout(x: &Output, rate: f64, seed: Option<i64>) -> Output {
     }
     let scope = x.scope();
     let random = ops::random::draw::random_uniform(&x.dims(), x.dtype(), seed);
-    let kept = scope.op("GreaterEqual").input(&random).input(&random.like(rate)).output();
+    let kept = raw::greater_equal(&random, &random.like(rate)).output();
     let scaled = x * (1.0 / (1.0 - rate));
-    scope.op("SelectV2").input(&kept).input(&scaled).input(&scope.constant(0f32).cast(x.dtype())).output()
+    raw::select_v2(&kept, &scaled, &scope.constant(0f32).cast(x.dtype())).output()
 }

@@ -12,6 +12,7 @@ pub use regression::{absolute_difference, hinge_loss, huber_loss, l2_loss, mean_
 use crate::Formula;
 use crate::collection::LOSSES;
 use graph::Output;
+use ops::raw;
 
 /// How losses of single elements become one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,11 +49,11 @@ pub fn weighted(losses: &Output, weights: Option<&Output>, reduction: Reduction)
 /// How many elements have a weight that is not zero.
 fn present(losses: &Output, weights: &Output) -> Output {
     let zero = weights.like(0.0);
-    let counted = weights.scope().op("NotEqual").input(weights).input(&zero).output().cast(losses.dtype());
+    let counted = raw::not_equal(weights, &zero).output().cast(losses.dtype());
     (counted * losses.ones_like()).sum()
 }
 
 /// A quotient that is zero where the divisor is.
 fn divided(sum: &Output, count: &Output) -> Output {
-    sum.scope().op("DivNoNan").named("value").input(sum).input(count).output()
+    raw::div_no_nan(sum, count).named("value").output()
 }

@@ -3,6 +3,7 @@
 use super::{Reduction, weighted};
 use crate::Formula;
 use graph::Output;
+use ops::raw;
 
 /// The mean of squared differences.
 pub fn mean_squared_error(labels: &Output, predictions: &Output) -> Output {
@@ -34,5 +35,5 @@ pub fn l2_loss(x: &Output) -> Output {
 }
 
 fn squared_difference(x: &Output, y: &Output) -> Output {
-    x.scope().op("SquaredDifference").input(x).input(y).output()
+    raw::squared_difference(x, y).output()
 }

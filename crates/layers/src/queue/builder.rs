@@ -2,39 +2,46 @@
 
 use super::{Queue, shape_list};
 use graph::Scope;
+use ops::raw;
 use tensor::{DType, PartialShape};
 
 /// A queue in the making; without bounds, without shapes, and its session's own, unless said otherwise.
 pub struct QueueBuilder {
     scope: Scope,
-    op: &'static str,
+    order: Order,
     name: String,
     shared_name: String,
     capacity: i64,
     types: Vec<DType>,
     shapes: Vec<PartialShape>,
-    kept: i64,
     seed: Option<i64>,
 }
 
+/// In which order elements leave a queue.
+#[derive(Clone, Copy)]
+pub(super) enum Order {
+    /// In the order in which they were put in.
+    Fifo,
+    /// In the same order; the elements of a batch are padded to one shape.
+    PaddingFifo,
+    /// At random, while more than this number of elements remain.
+    Random { min_after_dequeue: i64 },
+    /// By their first component, the smallest one first.
+    Priority,
+}
+
 impl QueueBuilder {
-    pub(super) fn new(scope: &Scope, op: &'static str, name: &str, types: &[DType]) -> QueueBuilder {
+    pub(super) fn new(scope: &Scope, order: Order, name: &str, types: &[DType]) -> QueueBuilder {
         QueueBuilder {
             scope: scope.clone(),
-            op,
+            order,
             name: name.to_string(),
             shared_name: String::new(),
             capacity: -1,
             types: types.to_vec(),
             shapes: Vec::new(),
-            kept: 0,
             seed: None,
         }
-    }
-
-    pub(super) fn kept(mut self, min_after_dequeue: i64) -> QueueBuilder {
-        self.kept = min_after_dequeue;
-        self
     }
 
     /// The most elements it holds.
@@ -69,24 +76,27 @@ impl QueueBuilder {
 
     /// Makes it.
     pub fn make(self) -> Queue {
-        let op = self.scope.op(self.op).named(&self.name).attr("capacity", self.capacity);
-        let op = op.attr("component_types", self.types.clone()).attr("shapes", shape_list(&self.shapes));
+        let op = match self.order {
+            Order::Fifo => raw::fifo_queue_v2(&self.scope, &self.types),
+            Order::PaddingFifo => raw::padding_fifo_queue_v2(&self.scope, &self.types),
+            Order::Random { min_after_dequeue } => {
+                let (seed, seed2) = self.scope.graph().seeds(self.seed);
+                let op = raw::random_shuffle_queue_v2(&self.scope, &self.types);
+                op.attr("min_after_dequeue", min_after_dequeue).attr("seed", seed).attr("seed2", seed2)
+            }
+            Order::Priority => {
+                raw::priority_queue_v2(&self.scope, &self.shapes).attr("component_types", self.types.clone())
+            }
+        };
+        let op = op.named(&self.name).attr("capacity", self.capacity).attr("shapes", shape_list(&self.shapes));
         let op = op.attr("shared_name", self.shared_name.as_str());
         let (mut types, mut shapes) = (self.types, self.shapes);
-        let op = match self.op {
-            "RandomShuffleQueueV2" => {
-                let (seed, seed2) = self.scope.graph().seeds(self.seed);
-                op.attr("min_after_dequeue", self.kept).attr("seed", seed).attr("seed2", seed2)
+        if let Order::Priority = self.order {
+            types.insert(0, DType::I64);
+            if !shapes.is_empty() {
+                shapes.insert(0, PartialShape::scalar());
             }
-            "PriorityQueueV2" => {
-                types.insert(0, DType::I64);
-                if !shapes.is_empty() {
-                    shapes.insert(0, PartialShape::scalar());
-                }
-                op
-            }
-            _ => op,
-        };
+        }
         Queue { handle: op.output(), types, shapes }
     }
 }

@@ -4,8 +4,10 @@ mod builder;
 
 pub use builder::QueueBuilder;
 
-use graph::{AttrList, AttrValue, Graph, Node, Output, Scope};
+use builder::Order;
+use graph::{AttrList, AttrValue, Graph, Node, OpBuilder, Output, Scope};
 use ops::array::identity::ensure_shape;
+use ops::raw;
 use tensor::{DType, PartialShape};
 
 /// A queue; a cheap shared handle. Ops that use it are made in its scope, on its device.
@@ -20,23 +22,23 @@ pub struct Queue {
 impl Queue {
     /// A queue whose elements, of one component for each type, leave as they came.
     pub fn fifo(scope: &Scope, types: &[DType]) -> QueueBuilder {
-        QueueBuilder::new(scope, "FIFOQueueV2", "fifo_queue", types)
+        QueueBuilder::new(scope, Order::Fifo, "fifo_queue", types)
     }
 
     /// A queue whose elements leave in random order, and only while more than `min_after_dequeue` are in it.
     pub fn random_shuffle(scope: &Scope, types: &[DType], min_after_dequeue: i64) -> QueueBuilder {
-        QueueBuilder::new(scope, "RandomShuffleQueueV2", "random_shuffle_queue", types).kept(min_after_dequeue)
+        QueueBuilder::new(scope, Order::Random { min_after_dequeue }, "random_shuffle_queue", types)
     }
 
     /// As [`Queue::fifo`]; shapes may leave dimensions open, and the elements of one batch are filled up to the
     /// same size.
     pub fn padding_fifo(scope: &Scope, types: &[DType], shapes: &[PartialShape]) -> QueueBuilder {
-        QueueBuilder::new(scope, "PaddingFIFOQueueV2", "padding_fifo_queue", types).shapes(shapes)
+        QueueBuilder::new(scope, Order::PaddingFifo, "padding_fifo_queue", types).shapes(shapes)
     }
 
     /// A queue whose elements have an int64 before the given components; those with small ones leave first.
     pub fn priority(scope: &Scope, types: &[DType], shapes: &[PartialShape]) -> QueueBuilder {
-        QueueBuilder::new(scope, "PriorityQueueV2", "priority_queue", types).shapes(shapes)
+        QueueBuilder::new(scope, Order::Priority, "priority_queue", types).shapes(shapes)
     }
 
     /// The handle itself.
@@ -66,54 +68,59 @@ impl Queue {
 
     /// Puts in one element, when there is room.
     pub fn enqueue(&self, components: &[Output]) -> Node {
-        self.op("QueueEnqueueV2", "enqueue").input(&self.handle).inputs(components).node()
+        self.named(raw::queue_enqueue_v2(&self.near(), components), "_enqueue").node()
     }
 
     /// Puts in the rows of `components`, as there is room.
     pub fn enqueue_many(&self, components: &[Output]) -> Node {
-        self.op("QueueEnqueueManyV2", "EnqueueMany").input(&self.handle).inputs(components).node()
+        self.named(raw::queue_enqueue_many_v2(&self.near(), components), "_EnqueueMany").node()
     }
 
     /// Takes out one element, when there is one; a closed and empty queue gives `OutOfRange`.
     pub fn dequeue(&self) -> Vec<Output> {
-        let op = self.op("QueueDequeueV2", "Dequeue").input(&self.handle);
-        self.outputs(&op.attr("component_types", self.types.clone()).node(), None)
+        let op = raw::queue_dequeue_v2(&self.near(), &self.types);
+        self.outputs(&self.named(op, "_Dequeue").node(), None)
     }
 
     /// Takes out `n` elements as one batch, when there are as many.
     pub fn dequeue_many(&self, n: &Output) -> Vec<Output> {
-        let op = self.op("QueueDequeueManyV2", "DequeueMany").input(&self.handle).input(n);
-        let node = op.attr("component_types", self.types.clone()).node();
+        let op = raw::queue_dequeue_many_v2(&self.near(), n, &self.types);
+        let node = self.named(op, "_DequeueMany").node();
         self.outputs(&node, Some(n.constant().and_then(|n| n.to_scalar::<i32>().ok()).map_or(-1, i64::from)))
     }
 
     /// As `dequeue_many`; gives what there is when the queue is closed.
     pub fn dequeue_up_to(&self, n: &Output) -> Vec<Output> {
-        let op = self.op("QueueDequeueUpToV2", "DequeueUpTo").input(&self.handle).input(n);
-        self.outputs(&op.attr("component_types", self.types.clone()).node(), Some(-1))
+        let op = raw::queue_dequeue_up_to_v2(&self.near(), n, &self.types);
+        self.outputs(&self.named(op, "_DequeueUpTo").node(), Some(-1))
     }
 
     /// Lets no more elements in. Those that wait still get in, or are sent away if `cancel_pending_enqueues`.
     pub fn close(&self, cancel_pending_enqueues: bool) -> Node {
-        let op = self.op("QueueCloseV2", "Close").input(&self.handle);
+        let op = self.named(raw::queue_close_v2(&self.near()), "_Close");
         op.attr("cancel_pending_enqueues", cancel_pending_enqueues).node()
     }
 
     /// How many elements are in it.
     pub fn size(&self) -> Output {
-        self.op("QueueSizeV2", "Size").input(&self.handle).output()
+        self.named(raw::queue_size_v2(&self.near()), "_Size").output()
     }
 
     /// Whether it is closed.
     pub fn is_closed(&self) -> Output {
-        self.op("QueueIsClosedV2", "Is_Closed").input(&self.handle).output()
+        self.named(raw::queue_is_closed_v2(&self.near()), "_Is_Closed").output()
     }
 
-    /// An op called after the queue, as TensorFlow calls it, on its device.
-    fn op(&self, op: &str, what: &str) -> graph::OpBuilder {
+    /// The handle, from which ops are built on the device of the queue.
+    fn near(&self) -> Output {
+        self.handle.seen_from(&self.handle.scope().beside(self.handle.node()))
+    }
+
+    /// Names an op after the queue, as TensorFlow does.
+    fn named(&self, op: OpBuilder, suffix: &str) -> OpBuilder {
         let name = self.name();
         let own = name.rsplit('/').next().unwrap_or(&name);
-        self.handle.scope().beside(self.handle.node()).op(op).named(&format!("{own}_{what}"))
+        op.named(&format!("{own}{suffix}"))
     }
 
     /// The components a node gives, with what is known of their shapes; `rows` is the size of a batch, -1 if open.

@@ -4,6 +4,7 @@ use super::{Inner, Kind, SaveSlice, Variable};
 use crate::Initializer;
 use crate::collection::{GLOBAL_VARIABLES, TRAINABLE_VARIABLES};
 use graph::{Node, Output, Scope};
+use ops::raw;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape};
 
@@ -123,11 +124,13 @@ impl VariableBuilder {
 
     fn handle(&self, inside: &Scope, dtype: DType, shape: &PartialShape) -> Output {
         let handle = match self.kind {
-            Kind::Reference => inside.op("VariableV2"),
+            Kind::Reference => raw::variable_v2(inside, shape, dtype),
             // Handles with the same shared name mean the same variable: the node's own name is nobody else's.
-            Kind::Resource => inside.op("VarHandleOp").attr("shared_name", inside.prefix().trim_end_matches('/')),
+            Kind::Resource => {
+                raw::var_handle_op(inside, dtype, shape).attr("shared_name", inside.prefix().trim_end_matches('/'))
+            }
         };
-        let handle = handle.named_as_scope().attr("dtype", dtype).attr("shape", shape).output();
+        let handle = handle.named_as_scope().output();
         handle.seen_from(&self.scope)
     }
 
@@ -135,13 +138,13 @@ impl VariableBuilder {
         let handle = handle.seen_from(scope);
         match self.kind {
             Kind::Reference => {
-                let assign = scope.op("Assign").input(&handle).input(initial).node();
-                (assign, scope.op("Identity").named("read").input(&handle).output().seen_from(&self.scope))
+                let assign = raw::assign(&handle, initial).node();
+                (assign, raw::identity(&handle).named("read").output().seen_from(&self.scope))
             }
             Kind::Resource => {
-                let assign = scope.op("AssignVariableOp").named("Assign").input(&handle).input(initial).node();
-                let read = scope.op("ReadVariableOp").named("Read/ReadVariableOp").input(&handle);
-                (assign, read.attr("dtype", dtype).output().seen_from(&self.scope))
+                let assign = raw::assign_variable_op(&handle, initial).named("Assign").node();
+                let read = raw::read_variable_op(&handle, dtype).named("Read/ReadVariableOp");
+                (assign, read.output().seen_from(&self.scope))
             }
         }
     }

@@ -14,6 +14,7 @@ pub use scope::{Reuse, VariableScope};
 pub use slice::SaveSlice;
 
 use graph::{Fetch, Fetchable, Graph, Node, Output, Scope};
+use ops::raw;
 use ops::state::scatter::Update;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -76,7 +77,7 @@ impl Variable {
         let handle = self.0.handle.seen_from(&scope);
         match self.kind() {
             Kind::Resource => ops::state::read_variable::read_variable(&handle, self.dtype()),
-            Kind::Reference => scope.op("Identity").named("read").input(&handle).output(),
+            Kind::Reference => raw::identity(&handle).named("read").output(),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{SaveSlice, Variable, VariableBuilder};
 use crate::formula::Formulas;
 use graph::{Output, Scope};
+use ops::raw;
 use status::invalid;
 use tensor::Shape;
 
@@ -57,8 +58,8 @@ impl PartitionedVariable {
         }
         let inside = self.scope.reenter(&format!("{}/ConcatPartitions", self.name));
         let axis = inside.constant(self.axis as i32);
-        let joined = inside.op("ConcatV2").named("concat").inputs(&values).input(&axis).output();
-        self.scope.reenter("").op("Identity").named(&self.name).input(&joined).output()
+        let joined = raw::concat_v2(&values, &axis).named("concat").output();
+        raw::identity(&joined.seen_from(&self.scope.reenter(""))).named(&self.name).output()
     }
 }
 
@@ -115,5 +116,5 @@ fn cut(whole: &Output, slice: &SaveSlice) -> Output {
     let numbers = |dims: &[usize]| dims.iter().map(|&dim| dim as i32).collect::<Vec<_>>();
     let scope = whole.scope();
     let (begin, size) = (scope.constant(numbers(&slice.offset)), scope.constant(numbers(slice.shape.dims())));
-    scope.op("Slice").input(whole).input(&begin).input(&size).output()
+    raw::slice(whole, &begin, &size).output()
 }

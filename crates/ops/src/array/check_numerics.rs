@@ -12,14 +12,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| check_rule("CheckNumerics", op, dy)),
         kernel: |setup| check_kernel(setup, found_v1),
-        facts: PLAIN,
+        facts: PLAIN.runs_unread(),
     },
     Op {
         def: "CheckNumericsV2(tensor: T) -> output: T; T: {bfloat16, half, float, double}; message: string; stateful",
         shape: unchanged,
         grad: Grad::Rule(|op, dy| check_rule("CheckNumericsV2", op, dy)),
         kernel: |setup| check_kernel(setup, found_v2),
-        facts: PLAIN,
+        facts: PLAIN.runs_unread(),
     },
 ];
 

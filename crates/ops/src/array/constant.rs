@@ -1,6 +1,6 @@
 //! Values from the graph itself or from a feed: constants and placeholders.
 
-use graph::{AttrValue, Node, Output, Scope, ShapeQuery, TensorAttr};
+use graph::{AttrValue, Node, Output, Scope, ShapeQuery, StaticValue, TensorAttr};
 use op::shapes::{attr_shape, unknown};
 use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads, source, unary};
 use status::{Result, invalid};
@@ -15,28 +15,28 @@ pub(crate) const OPS: &[Op] = &[
         shape: const_shape,
         grad: Grad::Stop,
         kernel: const_kernel,
-        facts: PLAIN,
+        facts: PLAIN.static_value(StaticValue::Attribute),
     },
     Op {
         def: "Placeholder() -> output: dtype; dtype: type; shape: shape = ?",
         shape: attr_shape,
         grad: Grad::Unknown,
         kernel: placeholder_kernel,
-        facts: PLAIN,
+        facts: PLAIN.placeholder(),
     },
     Op {
         def: "PlaceholderV2() -> output: dtype; dtype: type; shape: shape",
         shape: attr_shape,
         grad: Grad::Unknown,
         kernel: placeholder_kernel,
-        facts: PLAIN.removed_in(23, "Placeholder now behaves the same as PlaceholderV2."),
+        facts: PLAIN.removed_in(23, "Placeholder now behaves the same as PlaceholderV2.").placeholder(),
     },
     Op {
         def: "PlaceholderWithDefault(input: dtype) -> output: dtype; dtype: type; shape: shape",
         shape: attr_shape,
         grad: Grad::Rule(pass),
         kernel: with_default_kernel,
-        facts: PLAIN,
+        facts: PLAIN.placeholder().passes_gradient(),
     },
 ];
 

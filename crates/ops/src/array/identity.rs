@@ -1,6 +1,6 @@
 //! Ops that return their input and state a fact about it.
 
-use graph::{AttrValue, Node, Output, ShapeQuery};
+use graph::{AttrValue, Forwards, Node, Output, ShapeQuery, StaticValue};
 use op::shapes::unchanged;
 use op::{Flow, Grad, Grads, Kernel, Op, Outputs, PLAIN, Setup, Value, grads, many, unary};
 use status::{Result, invalid};
@@ -12,7 +12,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(pass),
         kernel: |_| Ok(Kernel::flow(Flow::Identity)),
-        facts: PLAIN,
+        facts: PLAIN.forwards(Forwards::First).static_value(StaticValue::Input).passes_gradient(),
     },
     Op {
         def: "_EagerConst(input: T) -> output: T; T: type",
@@ -26,7 +26,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: each_unchanged,
         grad: Grad::Rules(pass_all),
         kernel: identity_n_kernel,
-        facts: PLAIN,
+        facts: PLAIN.forwards(Forwards::Each),
     },
     Op {
         def: "Snapshot(input: T) -> output: T; T: type",
@@ -40,7 +40,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Stop,
         kernel: identity_kernel,
-        facts: PLAIN,
+        facts: PLAIN.static_value(StaticValue::Input),
     },
     Op {
         def: "PreventGradient(input: T) -> output: T; T: type; message: string = \"\"",
@@ -61,14 +61,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(pass),
         kernel: identity_kernel,
-        facts: PLAIN,
+        facts: PLAIN.runs_unread(),
     },
     Op {
         def: "DebugGradientRefIdentity(input: Ref(T)) -> output: Ref(T); T: type; uninitialized",
         shape: unchanged,
         grad: Grad::Rule(pass),
         kernel: ref_identity_kernel,
-        facts: PLAIN,
+        facts: PLAIN.runs_unread(),
     },
     Op {
         def: "GuaranteeConst(input: T) -> output: T; T: type; stateful",

@@ -1,6 +1,6 @@
 //! Shapes and sizes of tensors: Shape, ShapeN, Rank, Size.
 
-use graph::{Output, ShapeQuery};
+use graph::{Output, ShapeQuery, StaticValue};
 use op::shapes::scalar;
 use op::{Grad, Kernel, Op, PLAIN, Setup, Value, many, unary};
 use status::{Result, invalid};
@@ -12,7 +12,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: ranks,
         grad: Grad::Stop,
         kernel: shape_kernel,
-        facts: PLAIN,
+        facts: PLAIN.static_value(StaticValue::InputShape).reads_shape_only(),
     },
     Op {
         def: "ShapeN(input: N * T) -> output: N * out_type; N: int >= 1; T: type; out_type: {int32, int64} = int32",
@@ -26,14 +26,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: rank_kernel,
-        facts: PLAIN,
+        facts: PLAIN.reads_shape_only(),
     },
     Op {
         def: "Size(input: T) -> output: out_type; T: type; out_type: {int32, int64} = int32",
         shape: scalar,
         grad: Grad::Stop,
         kernel: size_kernel,
-        facts: PLAIN,
+        facts: PLAIN.reads_shape_only(),
     },
 ];
 

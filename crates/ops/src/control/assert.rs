@@ -15,7 +15,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: assert_kernel,
-        facts: PLAIN,
+        facts: PLAIN.runs_unread(),
     },
     Op {
         def: "Print(input: T, data: [U]) -> output: T; T: type; U: list(type) >= 0; message: string = \"\"; \

@@ -1,6 +1,6 @@
 //! Ops that call functions: plain calls, If, Case, and the gradient of a function.
 
-use graph::{AttrValue, Function};
+use graph::{AttrValue, Function, FunctionCall};
 use op::shapes::unknown;
 use op::{Callable, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, later, source, unary};
 use status::{Code, Result, invalid};
@@ -14,7 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: call,
-        facts: PLAIN,
+        facts: PLAIN.calls(FunctionCall::Plain),
     },
     Op {
         def: "StatefulPartitionedCall(args: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; Tout: list(type) >= 0; \
@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: call,
-        facts: PLAIN,
+        facts: PLAIN.calls(FunctionCall::Plain),
     },
     Op {
         def: "RemoteCall(target: string, args: [Tin]) -> output: [Tout]; Tin: list(type) >= 1; Tout: list(type) >= 1; \
@@ -39,7 +39,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: if_kernel,
-        facts: PLAIN,
+        facts: PLAIN.calls(FunctionCall::If),
     },
     Op {
         def: "StatelessIf(cond: Tcond, input: [Tin]) -> output: [Tout]; Tcond: type; Tin: list(type) >= 0; \
@@ -47,7 +47,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: if_kernel,
-        facts: PLAIN,
+        facts: PLAIN.calls(FunctionCall::If),
     },
     Op {
         def: "Case(branch_index: int32, input: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; \
@@ -55,7 +55,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: case_kernel,
-        facts: PLAIN,
+        facts: PLAIN.calls(FunctionCall::Case),
     },
     Op {
         def: "StatelessCase(branch_index: int32, input: [Tin]) -> output: [Tout]; Tin: list(type) >= 0; \
@@ -63,7 +63,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unknown,
         grad: Grad::Unknown,
         kernel: case_kernel,
-        facts: PLAIN,
+        facts: PLAIN.calls(FunctionCall::Case),
     },
     Op {
         def: "SymbolicGradient(input: [Tin]) -> output: [Tout]; Tin: list(type) >= 1; Tout: list(type) >= 1; f: func",

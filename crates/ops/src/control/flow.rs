@@ -1,6 +1,6 @@
 //! The rows of Switch, Merge and the ops of loops; the executor runs them.
 
-use graph::{Node, Output};
+use graph::{ControlFlow, Forwards, Node, Output};
 use op::shapes::{none, scalar, unchanged, unknown};
 use op::{Flow, Grad, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
@@ -12,35 +12,35 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rules(switch_rule),
         kernel: switch,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Switch),
     },
     Op {
         def: "RefSwitch(data: Ref(T), pred: bool) -> output_false: Ref(T), output_true: Ref(T); T: type; uninitialized",
         shape: unchanged,
         grad: Grad::Rules(switch_rule),
         kernel: switch,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Switch),
     },
     Op {
         def: "_SwitchN(data: T, output_index: int32) -> outputs: num_outs * T; num_outs: int >= 1; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: switch_n,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Switch),
     },
     Op {
         def: "Merge(inputs: N * T) -> output: T, value_index: int32; T: type; N: int >= 1",
         shape: merge_shape,
         grad: Grad::Unknown,
         kernel: merge,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Merge),
     },
     Op {
         def: "RefMerge(inputs: Ref(N * T)) -> output: Ref(T), value_index: int32; T: type; N: int >= 1",
         shape: merge_shape,
         grad: Grad::Unknown,
         kernel: merge,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Merge),
     },
     Op {
         def: "Enter(data: T) -> output: T; T: type; frame_name: string; is_constant: bool = false; \
@@ -48,7 +48,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: enter,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Enter),
     },
     Op {
         def: "RefEnter(data: Ref(T)) -> output: Ref(T); T: type; frame_name: string; is_constant: bool = false; \
@@ -56,49 +56,49 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: enter,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Enter),
     },
     Op {
         def: "Exit(data: T) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: exit,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Exit),
     },
     Op {
         def: "RefExit(data: Ref(T)) -> output: Ref(T); T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: exit,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::Exit),
     },
     Op {
         def: "NextIteration(data: T) -> output: T; T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: next_iteration,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::NextIteration),
     },
     Op {
         def: "RefNextIteration(data: Ref(T)) -> output: Ref(T); T: type",
         shape: unchanged,
         grad: Grad::Unknown,
         kernel: next_iteration,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::NextIteration),
     },
     Op {
         def: "LoopCond(input: bool) -> output: bool",
         shape: scalar,
         grad: Grad::Stop,
         kernel: identity,
-        facts: PLAIN,
+        facts: PLAIN.control_flow(ControlFlow::LoopCond),
     },
     Op {
         def: "RefIdentity(input: Ref(T)) -> output: Ref(T); T: type; uninitialized",
         shape: unchanged,
         grad: Grad::Rule(pass_rule),
         kernel: identity,
-        facts: PLAIN,
+        facts: PLAIN.forwards(Forwards::First).passes_gradient(),
     },
     Op {
         def: "RefSelect(index: int32, inputs: Ref(N * T)) -> output: Ref(T); T: type; N: int >= 1",
@@ -107,7 +107,13 @@ pub(crate) const OPS: &[Op] = &[
         kernel: ref_select,
         facts: PLAIN,
     },
-    Op { def: "ControlTrigger()", shape: none, grad: Grad::Stop, kernel: control_trigger, facts: PLAIN },
+    Op {
+        def: "ControlTrigger()",
+        shape: none,
+        grad: Grad::Stop,
+        kernel: control_trigger,
+        facts: PLAIN.control_flow(ControlFlow::Trigger),
+    },
     Op {
         def: "Abort(); error_msg: string = \"\"; exit_without_error: bool = false",
         shape: none,

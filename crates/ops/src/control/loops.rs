@@ -1,6 +1,7 @@
 //! While and For: loops whose condition and body are functions.
 
 use crate::control::call::truth;
+use graph::FunctionCall;
 use op::shapes::unchanged;
 use op::{Callable, Ctx, Done, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, StepEnv, Value, later};
 use parking_lot::Mutex;
@@ -15,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: loop_shape,
         grad: Grad::Unknown,
         kernel: while_kernel,
-        facts: PLAIN,
+        facts: PLAIN.calls(FunctionCall::While),
     },
     Op {
         def: "StatelessWhile(input: [T]) -> output: [T]; T: list(type) >= 0; cond: func; body: func; \
@@ -23,7 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: loop_shape,
         grad: Grad::Unknown,
         kernel: while_kernel,
-        facts: PLAIN,
+        facts: PLAIN.calls(FunctionCall::While),
     },
     Op {
         def: "For(start: int32, limit: int32, delta: int32, input: [T]) -> output: [T]; T: list(type) >= 0; body: func",

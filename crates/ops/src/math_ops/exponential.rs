@@ -49,7 +49,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![sigmoid_grad(&conj(&op.output(0)), dy)])),
         kernel: |setup| analytic!(setup, sigmoid: vector, scalar; |z| ((-z).exp() + 1.0).inv()),
-        facts: PLAIN.unary(Unary::Sigmoid),
+        facts: PLAIN.unary(Unary::Sigmoid).activation(),
     },
     Op {
         def: "SigmoidGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",
@@ -63,7 +63,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(|op, dy| Ok(grads![tanh_grad(&conj(&op.output(0)), dy)])),
         kernel: |setup| analytic!(setup, tanh: vector, scalar; |z| z.tanh()),
-        facts: PLAIN.unary(Unary::Tanh),
+        facts: PLAIN.unary(Unary::Tanh).activation(),
     },
     Op {
         def: "TanhGrad(y: T, dy: T) -> z: T; T: {bfloat16, half, float, double, complex64, complex128}",

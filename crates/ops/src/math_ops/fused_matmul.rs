@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: matmul_shape,
     grad: Grad::Unknown,
     kernel: fused_matmul_kernel,
-    facts: PLAIN,
+    facts: PLAIN.combined(),
 }];
 
 /// The function applied to the product after the bias.

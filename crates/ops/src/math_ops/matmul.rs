@@ -14,7 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: matmul_shape,
     grad: Grad::Rule(matmul_rule),
     kernel: matmul_kernel,
-    facts: PLAIN,
+    facts: PLAIN.product("_FusedMatMul"),
 }];
 
 /// The product of two matrices.

@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: add_shape,
         grad: Grad::Rule(add_rule),
         kernel: add_kernel,
-        facts: PLAIN,
+        facts: PLAIN.bias(),
     },
     Op {
         def: "BiasAddV1(value: T, bias: T) -> output: T; T: numbertype",

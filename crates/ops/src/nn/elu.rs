@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(elu_rule),
         kernel: elu_kernel,
-        facts: PLAIN.unary(Unary::Elu),
+        facts: PLAIN.unary(Unary::Elu).activation(),
     },
     Op {
         def: "EluGrad(gradients: T, outputs: T) -> backprops: T; T: {half, bfloat16, float, double}",

@@ -22,7 +22,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape,
     grad: Grad::Unknown,
     kernel,
-    facts: PLAIN,
+    facts: PLAIN.combined(),
 }];
 
 fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

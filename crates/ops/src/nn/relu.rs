@@ -17,7 +17,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(relu_rule),
         kernel: relu_kernel,
-        facts: PLAIN.unary(Unary::Relu),
+        facts: PLAIN.unary(Unary::Relu).activation(),
     },
     Op {
         def: "ReluGrad(gradients: T, features: T) -> backprops: T; T: realnumbertype",
@@ -31,7 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(relu6_rule),
         kernel: relu6_kernel,
-        facts: PLAIN.unary(Unary::Relu6),
+        facts: PLAIN.unary(Unary::Relu6).activation(),
     },
     Op {
         def: "Relu6Grad(gradients: T, features: T) -> backprops: T; T: realnumbertype",
@@ -46,7 +46,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: unchanged,
         grad: Grad::Rule(leaky_relu_rule),
         kernel: leaky_relu_kernel,
-        facts: PLAIN,
+        facts: PLAIN.activation(),
     },
     Op {
         def: "LeakyReluGrad(gradients: T, features: T) -> backprops: T; alpha: float = 0.2; \

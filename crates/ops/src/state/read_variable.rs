@@ -12,7 +12,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: read_shape,
         grad: Grad::Rule(read_rule),
         kernel: read_kernel,
-        facts: PLAIN,
+        facts: PLAIN.passes_gradient(),
     },
     Op {
         def: "_ReadVariablesOp(resources: N * resource) -> values: [dtypes]; N: int >= 0; dtypes: list(type) >= 1; \

@@ -2,7 +2,7 @@
 
 use super::await_value::{await_variable, is_waiting};
 use crate::dispatch::undeclared;
-use graph::{Node, Output, Scope};
+use graph::{Node, Output, Scope, VariableKind};
 use op::shapes::{attr_shape, scalar, unchanged};
 use op::{Ctx, Grad, Kernel, Op, PLAIN, ReferenceVariable, Setup, Value, Variable, later, many, outputs};
 use status::{Result, invalid, not_found};
@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: attr_shape,
         grad: Grad::Stop,
         kernel: variable_kernel,
-        facts: PLAIN,
+        facts: PLAIN.variable(VariableKind::Reference),
     },
     Op {
         def: "VariableV2() -> ref: Ref(dtype); shape: shape; dtype: type; container: string = \"\"; \
@@ -24,7 +24,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: attr_shape,
         grad: Grad::Stop,
         kernel: variable_kernel,
-        facts: PLAIN,
+        facts: PLAIN.variable(VariableKind::Reference),
     },
     Op {
         def: "TemporaryVariable() -> ref: Ref(dtype); shape: shape; dtype: type; var_name: string = \"\"; stateful",

@@ -1,7 +1,7 @@
 //! Handles of resource variables, and queries that do not read the value.
 
 use super::await_value::{await_named, is_waiting};
-use graph::{AttrValue, Output, Scope, ShapeQuery};
+use graph::{AttrValue, Output, Scope, ShapeQuery, VariableKind};
 use op::shapes::{none, scalar};
 use op::{Grad, Home, Kernel, Op, PLAIN, Setup, Variable, handle_of, later, many, outputs, source, unary};
 use status::{Code, Result, invalid};
@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: handle_kernel,
-        facts: PLAIN,
+        facts: PLAIN.variable(VariableKind::Resource),
     },
     Op {
         def: "_VarHandlesOp() -> resources: N * resource; containers: list(string); shared_names: list(string); \

@@ -4,6 +4,7 @@ mod accumulator;
 mod await_value;
 mod channels_first;
 mod evaluate;
+mod facts;
 mod group;
 mod lookup;
 mod members;

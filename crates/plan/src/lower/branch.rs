@@ -1,6 +1,7 @@
 //! `If` and `Case`: Switch nodes route the inputs to the taken branch, Merge nodes join the results.
 
 use super::{Lowering, beside, function_attr, new_node, output, own_call, split_inputs, typed};
+use graph::builtin_ops::{IDENTITY, MERGE, SWITCH, SWITCH_N};
 use graph::{AttrValue, Function, NodeDef};
 use status::{Result, invalid};
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use tensor::DType;
 /// The differences between the two ops.
 struct Shape {
     switch_op: &'static str,
+    /// True if the switch has an attribute with the number of its outputs.
+    counts_outputs: bool,
     switch_name: &'static str,
     merge_name: &'static str,
     /// Per branch: name, function and output index of the switch.
@@ -24,7 +27,8 @@ impl Lowering<'_> {
         }
         let (then_branch, else_branch) = (function_attr(node, "then_branch")?, function_attr(node, "else_branch")?);
         let shape = Shape {
-            switch_op: "Switch",
+            switch_op: SWITCH,
+            counts_outputs: false,
             switch_name: "switch_pred",
             merge_name: "output",
             branches: vec![("then".to_string(), then_branch, 1), ("else".to_string(), else_branch, 0)],
@@ -39,7 +43,8 @@ impl Lowering<'_> {
         };
         let functions = list.funcs.iter().enumerate();
         let shape = Shape {
-            switch_op: "_SwitchN",
+            switch_op: SWITCH_N,
+            counts_outputs: true,
             switch_name: "branch_index",
             merge_name: "merge",
             branches: functions.map(|(i, function)| (format!("branch{i}"), function.clone(), i)).collect(),
@@ -62,8 +67,7 @@ impl Lowering<'_> {
         let switch = self.add_switch(node, &shape, shape.switch_name, inputs, types[0], None);
         let mut pivots = vec![String::new(); shape.pivots.len()];
         for (name, index) in &shape.pivots {
-            pivots[*index] =
-                self.add_near(node, name, "Identity", vec![output(&switch, *index)], vec![typed(types[0])]);
+            pivots[*index] = self.add_near(node, name, IDENTITY, vec![output(&switch, *index)], vec![typed(types[0])]);
         }
         // 2. Route every argument to the taken branch, on the device where the argument is.
         let mut switched = Vec::with_capacity(args.len());
@@ -84,14 +88,14 @@ impl Lowering<'_> {
         let mut outputs = Vec::with_capacity(results.len());
         for (index, &dtype) in results.iter().enumerate() {
             let inputs = calls.iter().map(|call| output(call, index)).collect();
-            let merge = self.add_near(node, shape.merge_name, "Merge", inputs, vec![typed(dtype), count()]);
+            let merge = self.add_near(node, shape.merge_name, MERGE, inputs, vec![typed(dtype), count()]);
             self.outputs.insert((node.name.clone(), index as u32), merge.clone());
             outputs.push((merge, dtype));
         }
         // 4. A branch without results must also have finished before the consumers of a control edge run.
         let mut inputs: Vec<String> = shape.branches.iter().map(|(.., index)| pivots[*index].clone()).collect();
         inputs.extend(calls.iter().map(|call| format!("^{call}")));
-        let executed = self.add_near(node, "branch_executed", "Merge", inputs, vec![typed(types[0]), count()]);
+        let executed = self.add_near(node, "branch_executed", MERGE, inputs, vec![typed(types[0]), count()]);
         self.leave_behind(place, node, outputs, Some(executed.clone()));
         self.controls.insert(node.name.clone(), executed);
         Ok(())
@@ -122,7 +126,7 @@ impl Lowering<'_> {
         beside_source: Option<(String, String)>,
     ) -> String {
         let mut attrs = vec![typed(dtype)];
-        if shape.switch_op == "_SwitchN" {
+        if shape.counts_outputs {
             attrs.push(("num_outs".to_string(), AttrValue::from(shape.branches.len())));
         }
         let Some((source, device)) = beside_source else {

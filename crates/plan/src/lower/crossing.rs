@@ -1,7 +1,7 @@
 //! Determines whether a functional op uses nodes or resources of another task.
 
-use super::{Kind, Lowering, OWN_CALL, is_true, kind, split_inputs};
-use graph::{AttrValue, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
+use super::{Lowering, OWN_CALL, is_true, split_inputs};
+use graph::{AttrValue, DeviceSpec, Function, FunctionCall, FunctionDef, NodeDef, TensorName};
 use rustc_hash::FxHashSet;
 use tensor::DType;
 
@@ -53,12 +53,9 @@ impl Lowering<'_> {
         for _ in 0..HOPS {
             let Some(source) = self.source(&tensor) else { break };
             node = Some(&**source);
-            let index = match source.op.as_str() {
-                "Identity" | "Switch" | "_SwitchN" | "Enter" | "Exit" | "Merge" | "NextIteration" => 0,
-                "IdentityN" => TensorName::parse(&tensor).index.unwrap_or(0) as usize,
-                _ => break,
-            };
-            let Some(input) = source.inputs.get(index) else { break };
+            let output = TensorName::parse(&tensor).index.unwrap_or(0) as usize;
+            let index = self.ops.op_facts(&source.op).forwarded_input(output);
+            let Some(input) = index.and_then(|index| source.inputs.get(index)) else { break };
             tensor = self.tensor(input);
         }
         node
@@ -109,7 +106,7 @@ impl Lowering<'_> {
 
     fn is_native(&self, node: &NodeDef) -> bool {
         self.library.functions.contains_key(&node.op) && !is_true(node, OWN_CALL)
-            || kind(node, self.library).is_none_or(|kind| kind == Kind::Call && called(node).is_empty())
+            || self.function_call(node).is_none_or(|call| call == FunctionCall::Plain && called(node).is_empty())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::body::{Body, arg_types};
 use super::crossing::is_noinline;
-use super::{Lowering, OWN_CALL, beside, function_attr, is_true, kind, new_node, split_inputs, typed};
-use graph::{AttrValue, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
+use super::{Lowering, OWN_CALL, beside, function_attr, is_true, new_node, split_inputs, typed};
+use graph::builtin_ops::{IDENTITY, NO_OP};
+use graph::{AttrValue, ControlFlow, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
 use rustc_hash::FxHashSet;
 use status::{Result, internal, invalid};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ struct Call<'n> {
 
 impl Lowering<'_> {
     pub(super) fn inline(&mut self, place: usize, node: &NodeDef) -> Result<()> {
-        let by_attr = matches!(node.op.as_str(), "PartitionedCall" | "StatefulPartitionedCall");
+        let by_attr = !self.library.functions.contains_key(&node.op);
         let function = match by_attr {
             true => function_attr(node, "f")?,
             false => Arc::new(Function { name: node.op.clone(), attrs: node.attrs.clone() }),
@@ -61,7 +62,7 @@ impl Lowering<'_> {
         }
         let name = self.new_name(&format!("Func/{}/input_control_node", call.node.name));
         let inputs = controls.iter().map(|control| format!("^{control}")).collect();
-        self.add(new_node(&name, "NoOp", inputs, &call.node.device, []));
+        self.add(new_node(&name, NO_OP, inputs, &call.node.device, []));
         Some(format!("^{name}"))
     }
 
@@ -92,7 +93,7 @@ impl Lowering<'_> {
             device = self.requested_device(&input);
         }
         let inputs = [input].into_iter().chain(call.control.clone()).collect();
-        self.add(new_node(&name, "Identity", inputs, &device, attrs));
+        self.add(new_node(&name, IDENTITY, inputs, &device, attrs));
         name
     }
 
@@ -113,11 +114,12 @@ impl Lowering<'_> {
             }
             // A node without inputs would otherwise run whether or not the call does.
             let waits = new.inputs.iter().any(|input| input.starts_with('^'));
-            let is_call = kind(node, self.library).is_some();
+            let is_call = self.function_call(node).is_some();
             if new.inputs.is_empty() || (is_call && !waits) {
                 new.inputs.extend(call.control.clone());
             }
-            rename_attrs(&mut new, &prefix, &own, args);
+            let enters_loop = self.ops.op_facts(&node.op).is(ControlFlow::Enter);
+            rename_attrs(&mut new, enters_loop, &prefix, &own, args);
             self.add(new);
         }
         Ok(())
@@ -136,7 +138,7 @@ impl Lowering<'_> {
                     attrs.push(("_class".to_string(), beside(TensorName::parse(&tensor).node)));
                     device = "";
                 }
-                self.add(new_node(&name, "Identity", vec![tensor], device, attrs));
+                self.add(new_node(&name, IDENTITY, vec![tensor], device, attrs));
                 outputs.push((name, dtype));
             }
         }
@@ -153,7 +155,7 @@ impl Lowering<'_> {
         if inputs.is_empty() {
             inputs.extend(call.control.clone());
         }
-        self.add(new_node(&name, "NoOp", inputs, &call.node.device, []));
+        self.add(new_node(&name, NO_OP, inputs, &call.node.device, []));
         name
     }
 }
@@ -170,7 +172,13 @@ fn device_in(call: &Call<'_>, node: &NodeDef) -> String {
 }
 
 /// Colocation constraints get the new names; frame names get the prefix, so that each call has its own frames.
-fn rename_attrs(node: &mut NodeDef, prefix: &str, own: &FxHashSet<&str>, args: &[(String, Vec<String>)]) {
+fn rename_attrs(
+    node: &mut NodeDef,
+    enters_loop: bool,
+    prefix: &str,
+    own: &FxHashSet<&str>,
+    args: &[(String, Vec<String>)],
+) {
     if let Some(AttrValue::List(list)) = node.attrs.get_mut("_class") {
         for class in &mut list.strings {
             let name = class.strip_prefix(b"loc:@").and_then(|name| std::str::from_utf8(name).ok());
@@ -183,9 +191,7 @@ fn rename_attrs(node: &mut NodeDef, prefix: &str, own: &FxHashSet<&str>, args: &
             }
         }
     }
-    if matches!(node.op.as_str(), "Enter" | "RefEnter")
-        && let Some(AttrValue::String(frame)) = node.attrs.get_mut("frame_name")
-    {
+    if enters_loop && let Some(AttrValue::String(frame)) = node.attrs.get_mut("frame_name") {
         *frame = [prefix.as_bytes(), frame].concat().into();
     }
 }

@@ -6,9 +6,10 @@ mod crossing;
 mod inline;
 mod repeat;
 
+use graph::builtin_ops::{IDENTITY_N, NO_OP};
 use graph::{
-    AttrList, AttrValue, DeviceSpec, FlatGraph, Function, FunctionLibrary, GraphDef, NodeDef, Signature, Signatures,
-    TensorName,
+    AttrList, AttrValue, DeviceSpec, FlatGraph, Function, FunctionCall, FunctionLibrary, GraphDef, NodeDef, Signature,
+    Signatures, TensorName,
 };
 use rustc_hash::FxHashMap;
 use status::{Result, invalid, not_found};
@@ -47,25 +48,6 @@ pub fn lower(graph: &FlatGraph, ops: &dyn Signatures, options: &LowerOptions) ->
     lowering.finish(graph, ops).map(Some)
 }
 
-/// How a node is lowered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    If,
-    Case,
-    While,
-    Call,
-}
-
-fn kind(node: &NodeDef, library: &FunctionLibrary) -> Option<Kind> {
-    match node.op.as_str() {
-        "If" | "StatelessIf" => Some(Kind::If),
-        "Case" | "StatelessCase" => Some(Kind::Case),
-        "While" | "StatelessWhile" => Some(Kind::While),
-        "PartitionedCall" | "StatefulPartitionedCall" => Some(Kind::Call),
-        op => library.functions.contains_key(op).then_some(Kind::Call),
-    }
-}
-
 /// Marks calls created here: they are always inlined, and their bodies keep their own devices.
 const OWN_CALL: &str = "_lower_as_multi_device_function";
 
@@ -99,25 +81,33 @@ impl<'a> Lowering<'a> {
     }
 
     fn visit(&mut self, place: usize, node: &NodeDef) -> Result<()> {
-        let Some(kind) = kind(node, self.library) else { return Ok(()) };
-        if !self.wants(node, kind) {
+        let Some(call) = self.function_call(node) else { return Ok(()) };
+        if !self.wants(node, call) {
             return Ok(());
         }
-        match kind {
-            Kind::If => self.lower_if(place, node),
-            Kind::Case => self.lower_case(place, node),
-            Kind::While => self.lower_while(place, node),
-            Kind::Call => self.inline(place, node),
+        match call {
+            FunctionCall::If => self.lower_if(place, node),
+            FunctionCall::Case => self.lower_case(place, node),
+            FunctionCall::While => self.lower_while(place, node),
+            FunctionCall::Plain => self.inline(place, node),
+        }
+    }
+
+    /// How a node calls functions: as its op does, or because its op is a function.
+    fn function_call(&self, node: &NodeDef) -> Option<FunctionCall> {
+        match self.library.functions.contains_key(&node.op) {
+            true => Some(FunctionCall::Plain),
+            false => self.ops.op_facts(&node.op).function_call,
         }
     }
 
     /// True if a node requests lowering and needs it.
-    fn wants(&self, node: &NodeDef, kind: Kind) -> bool {
+    fn wants(&self, node: &NodeDef, call: FunctionCall) -> bool {
         if is_true(node, OWN_CALL) {
             return true;
         }
         let for_compiler = is_true(node, "_XlaMustCompile") || node.attrs.contains_key("_xla_compile_id");
-        let asks = kind == Kind::Call || is_true(node, "_lower_using_switch_merge");
+        let asks = call == FunctionCall::Plain || is_true(node, "_lower_using_switch_merge");
         asks && !for_compiler && (self.options.always || self.crosses(node))
     }
 
@@ -176,10 +166,10 @@ impl<'a> Lowering<'a> {
     /// Adds a node with the name of the replaced one: it has its outputs, if any, and its control edges.
     fn leave_behind(&mut self, place: usize, node: &NodeDef, outputs: Vec<(String, DType)>, waits: Option<String>) {
         let (op, attrs) = match outputs.is_empty() {
-            true => ("NoOp", BTreeMap::new()),
+            true => (NO_OP, BTreeMap::new()),
             false => {
                 let types: Vec<DType> = outputs.iter().map(|(_, dtype)| *dtype).collect();
-                ("IdentityN", BTreeMap::from([("T".to_string(), types.into())]))
+                (IDENTITY_N, BTreeMap::from([("T".to_string(), types.into())]))
             }
         };
         let mut inputs: Vec<String> = outputs.into_iter().map(|(tensor, _)| tensor).collect();

@@ -1,6 +1,7 @@
 //! `While`: a frame with Enter, Merge, Switch, NextIteration and Exit for every loop variable.
 
 use super::{Lowering, function_attr, new_node, output, own_call, split_inputs, typed};
+use graph::builtin_ops::{ENTER, EXIT, IDENTITY, LOOP_COND, MERGE, NEXT_ITERATION, NO_OP, SWITCH};
 use graph::{AttrValue, Function, NodeDef, TensorName};
 use status::{Result, invalid};
 use std::sync::Arc;
@@ -78,7 +79,7 @@ impl Lowering<'_> {
         if !controls.is_empty() {
             let name = self.new_name(&format!("{}/LoopControlInputs", made.node.name));
             let inputs = controls.iter().map(|control| format!("^{control}")).collect();
-            self.add(new_node(&name, "NoOp", inputs, &made.node.device, []));
+            self.add(new_node(&name, NO_OP, inputs, &made.node.device, []));
             waits = Some(format!("^{name}"));
         }
         for var in &made.vars {
@@ -89,7 +90,7 @@ impl Lowering<'_> {
                 ("parallel_iterations".to_string(), made.parallel.clone()),
                 ("is_constant".to_string(), var.constant.into()),
             ];
-            self.add(new_node(&var.enter, "Enter", inputs, &var.device, attrs));
+            self.add(new_node(&var.enter, ENTER, inputs, &var.device, attrs));
         }
     }
 
@@ -111,7 +112,7 @@ impl Lowering<'_> {
         let inputs = values.chain(first).collect();
         self.add(own_call(call, function, inputs, &made.node.device));
         let name = self.new_name(&format!("{}/LoopCond", made.node.name));
-        self.add(new_node(&name, "LoopCond", vec![call.clone()], &made.node.device, []));
+        self.add(new_node(&name, LOOP_COND, vec![call.clone()], &made.node.device, []));
         name
     }
 
@@ -120,7 +121,7 @@ impl Lowering<'_> {
             let source = TensorName::parse(&var.input).node;
             var.switch = self.new_name(&format!("{}/{source}_switch", made.node.name));
             let inputs = vec![var.merge.clone(), condition.to_string()];
-            self.add(new_node(&var.switch, "Switch", inputs, &var.device, [typed(var.dtype)]));
+            self.add(new_node(&var.switch, SWITCH, inputs, &var.device, [typed(var.dtype)]));
         }
     }
 
@@ -134,7 +135,7 @@ impl Lowering<'_> {
             // Nodes without inputs in the body must also run once per iteration.
             let name = self.new_name(&format!("{}/loop_body_control", made.node.name));
             let taken = vec![output(&first.switch, 1)];
-            self.add(new_node(&name, "Identity", taken, &made.node.device, [typed(first.dtype)]));
+            self.add(new_node(&name, IDENTITY, taken, &made.node.device, [typed(first.dtype)]));
             inputs.push(format!("^{name}"));
         }
         self.add(own_call(&made.body.0, &made.body.1, inputs, &made.node.device));
@@ -148,12 +149,12 @@ impl Lowering<'_> {
                 continue;
             }
             let name = self.new_name(&format!("{}/exit", made.node.name));
-            self.add(new_node(&name, "Exit", vec![var.switch.clone()], &var.device, [typed(var.dtype)]));
+            self.add(new_node(&name, EXIT, vec![var.switch.clone()], &var.device, [typed(var.dtype)]));
             exits.push(format!("^{name}"));
             outputs.push((name, var.dtype));
         }
         let executed = self.new_name(&format!("{}/LoopExecuted", made.node.name));
-        self.add(new_node(&executed, "NoOp", exits, &made.node.device, []));
+        self.add(new_node(&executed, NO_OP, exits, &made.node.device, []));
         for (index, (tensor, _)) in outputs.iter().enumerate() {
             self.outputs.insert((made.node.name.clone(), index as u32), tensor.clone());
         }
@@ -166,9 +167,9 @@ impl Lowering<'_> {
             let body = &made.body.0;
             let next = self.new_name(&format!("{}/next_iteration", made.node.name));
             let inputs = vec![output(body, index), format!("^{body}")];
-            self.add(new_node(&next, "NextIteration", inputs, &var.device, [typed(var.dtype)]));
+            self.add(new_node(&next, NEXT_ITERATION, inputs, &var.device, [typed(var.dtype)]));
             let attrs = [typed(var.dtype), ("N".to_string(), 2i64.into())];
-            self.add(new_node(&var.merge, "Merge", vec![var.enter.clone(), next], &var.device, attrs));
+            self.add(new_node(&var.merge, MERGE, vec![var.enter.clone(), next], &var.device, attrs));
         }
     }
 }

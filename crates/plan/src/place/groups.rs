@@ -2,10 +2,9 @@
 
 use super::types::{ALL, Types};
 use super::{Device, errors, is_handle};
-use graph::{AttrValue, DeviceSpec, FlatGraph, FlatNode, NodeId};
+use graph::{AttrValue, DeviceSpec, FlatGraph, FlatNode, Forwards, FunctionCall, NodeId};
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
-use tensor::DType;
 
 /// The groups of a graph as a union-find forest: a member stores its parent, a root the request of the group.
 pub(super) struct Groups {
@@ -67,16 +66,14 @@ impl Groups {
         self.requests[root as usize].pinned
     }
 
-    /// Colocates consumers of a reference, a resource or a dataset with its producer.
+    /// Colocates consumers of a reference or a resource with its producer.
     fn join_handles(&mut self, graph: &FlatGraph) -> Result<()> {
         for (id, node) in graph.nodes.iter().enumerate() {
-            if is_exempt(graph, &node.def.op) {
+            if is_exempt(graph, node) {
                 continue;
             }
             for (edge, &dtype) in node.inputs.iter().zip(&node.input_types) {
-                let source = graph.node(edge.node);
-                let stays = is_handle(dtype) || (dtype == DType::VARIANT && is_dataset(source) && is_dataset(node));
-                if stays {
+                if is_handle(dtype) {
                     self.join_edge(graph, edge.node, id as NodeId)?;
                 }
             }
@@ -190,20 +187,10 @@ fn merged(a: &DeviceSpec, b: &DeviceSpec, soft: bool) -> std::result::Result<Dev
 }
 
 /// Nodes that only pass handles on, which may be used on other devices.
-fn is_exempt(graph: &FlatGraph, op: &str) -> bool {
-    matches!(op, "PartitionedCall" | "StatefulPartitionedCall" | "IdentityN")
-        || graph.library.functions.contains_key(op)
-        || (op.ends_with("Dataset") && takes_function(op))
-}
-
-/// Datasets that call a function on their inputs.
-fn takes_function(op: &str) -> bool {
-    let names = ["Map", "Interleave", "Filter", "Reduce", "Scan", "GroupBy", "TakeWhile", "Generator"];
-    names.iter().any(|name| op.contains(name))
-}
-
-fn is_dataset(node: &FlatNode) -> bool {
-    node.def.op.contains("Dataset")
+fn is_exempt(graph: &FlatGraph, node: &FlatNode) -> bool {
+    node.facts.function_call == Some(FunctionCall::Plain)
+        || node.facts.forwards == Forwards::Each
+        || graph.library.functions.contains_key(&node.def.op)
 }
 
 fn classes(node: &FlatNode) -> Vec<String> {

@@ -4,7 +4,7 @@ mod errors;
 mod groups;
 mod types;
 
-use graph::{DeviceSpec, FlatGraph, FlatNode, NodeId};
+use graph::{DeviceSpec, FlatGraph, FlatNode, Forwards, NodeId};
 use groups::Groups;
 use op::{DeviceType, DeviceTypes};
 use rustc_hash::FxHashMap;
@@ -163,11 +163,8 @@ impl Placing<'_> {
     fn input_to_follow(&self, id: usize, readers: &[Vec<NodeId>]) -> Option<u32> {
         let node = &self.graph.nodes[id];
         let input = node.inputs.first()?.node;
-        let follows = match node.def.op.as_str() {
-            "Shape" | "Size" | "Rank" => true,
-            "Identity" | "RefIdentity" => self.passes_on(node, &readers[id]),
-            _ => false,
-        };
+        let passes_on = || node.facts.forwards == Forwards::First && self.passes_on(node, &readers[id]);
+        let follows = node.facts.reads_shape_only || passes_on();
         self.placed[input as usize].filter(|_| follows)
     }
 

@@ -2,8 +2,8 @@
 
 use crate::{Device, Part};
 use graph::{
-    AttrKind, AttrList, AttrValue, DeviceSpec, FlatGraph, Function, FunctionDef, GraphDef, NodeDef, Signature,
-    Signatures,
+    AttrKind, AttrList, AttrValue, ControlFlow, DeviceSpec, FlatGraph, Forwards, Function, FunctionCall, FunctionDef,
+    GraphDef, NodeDef, OpFacts, Signature, Signatures, StaticValue,
 };
 use op::DeviceTypes;
 use rustc_hash::FxHashMap;
@@ -60,6 +60,30 @@ pub struct Ops(FxHashMap<String, Signature>);
 impl Signatures for Ops {
     fn signature(&self, op: &str) -> Option<&Signature> {
         self.0.get(op)
+    }
+
+    fn op_facts(&self, op: &str) -> OpFacts {
+        let plain = OpFacts::PLAIN;
+        match op {
+            "Const" => OpFacts { static_value: StaticValue::Attribute, ..plain },
+            "Placeholder" => OpFacts { is_placeholder: true, ..plain },
+            "Identity" => OpFacts { forwards: Forwards::First, ..plain },
+            "IdentityN" => OpFacts { forwards: Forwards::Each, ..plain },
+            "Shape" => OpFacts { reads_shape_only: true, ..plain },
+            "Switch" | "_SwitchN" | "RefSwitch" => OpFacts::of_control_flow(ControlFlow::Switch),
+            "Merge" => OpFacts::of_control_flow(ControlFlow::Merge),
+            "Enter" => OpFacts::of_control_flow(ControlFlow::Enter),
+            "Exit" => OpFacts::of_control_flow(ControlFlow::Exit),
+            "NextIteration" => OpFacts::of_control_flow(ControlFlow::NextIteration),
+            "LoopCond" => OpFacts::of_control_flow(ControlFlow::LoopCond),
+            "If" | "StatelessIf" => OpFacts { function_call: Some(FunctionCall::If), ..plain },
+            "Case" => OpFacts { function_call: Some(FunctionCall::Case), ..plain },
+            "While" => OpFacts { function_call: Some(FunctionCall::While), ..plain },
+            "PartitionedCall" | "StatefulPartitionedCall" => {
+                OpFacts { function_call: Some(FunctionCall::Plain), ..plain }
+            }
+            _ => plain,
+        }
     }
 }
 

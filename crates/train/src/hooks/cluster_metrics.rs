@@ -5,6 +5,7 @@ use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use crate::{FileWriter, get_global_step, monitoring};
 use checkpoint::step_number;
 use graph::{Graph, Node, Output, TensorName};
+use ops::names::ASSIGN_ADD;
 use session::{COUNTERS, ClusterSpec, Session, Task};
 use status::Result;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ impl Updated {
         let step = get_global_step(graph)?;
         let handle = step.handle().node().name();
         let is_update = |node: &Node| {
-            matches!(node.op().as_str(), "AssignAddVariableOp" | "AssignAdd")
+            ASSIGN_ADD.contains(&node.op().as_str())
                 && node.def().inputs.first().is_some_and(|input| TensorName::parse(input).node == handle)
         };
         let (root, def) = (graph.root(), graph.to_def().ok()?);

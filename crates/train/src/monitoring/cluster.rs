@@ -6,6 +6,8 @@ use crate::FileWriter;
 use crate::session_manager::is_lost;
 use graph::{AttrValue, DeviceSpec, Graph, Node, Output, Scope};
 use ops::data_structures::queue::access::queue_size;
+use ops::names::{creates_accumulator, creates_queue};
+use ops::raw;
 use ops::state::read_variable::read_variable;
 use session::{COUNTERS, Feeds, GradientCounts, RunOptions, Session, Task, TaskCounts};
 use status::{Error, Result};
@@ -177,14 +179,14 @@ fn of_task(scope: &Scope, task: Task) -> Question {
 fn of_node(scope: &Scope, node: &Node) -> Option<Question> {
     let op = node.op();
     let scope = scope.beside(node);
-    if op.ends_with("QueueV2") {
+    if creates_queue(&op) {
         let shared = text(node, "shared_name");
         let name = if shared.is_empty() { node.name() } else { shared };
         let outputs = vec![queue_size(&node.output(0).seen_from(&scope))];
         return Some(Question { about: About::Queue(name), outputs, vain: false });
     }
     let name = text(node, "shared_name");
-    if !op.ends_with("ConditionalAccumulator") || !name.ends_with("/grad_accum") {
+    if !creates_accumulator(&op) || !name.ends_with("/grad_accum") {
         return None;
     }
     // The counters are made with the accumulator.
@@ -195,8 +197,8 @@ fn of_node(scope: &Scope, node: &Node) -> Option<Question> {
 
 /// Reads a counter that the server holds as a variable.
 fn counter(scope: &Scope, container: &str, name: &str) -> Output {
-    let handle = scope.op("VarHandleOp").attr("container", container).attr("shared_name", name);
-    let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
+    let handle = raw::var_handle_op(scope, DType::I64, &PartialShape::scalar());
+    let handle = handle.attr("container", container).attr("shared_name", name).output();
     read_variable(&handle, DType::I64)
 }
 

@@ -233,7 +233,7 @@ fn warn_if_lost(before: Option<i64>, found: i64, origin: Origin) {
 /// own.
 fn check_devices(graph: &Graph) -> Result<()> {
     for def in graph.to_def()?.nodes {
-        let is_variable = matches!(def.op.as_str(), "Variable" | "VariableV2" | "VarHandleOp");
+        let is_variable = graph.ops().op_facts(&def.op).variable.is_some();
         let node = Node::find(&graph.root(), &def.name).filter(|_| is_variable);
         if node.is_some_and(|node| node.device().is_empty()) {
             return Err(invalid!(

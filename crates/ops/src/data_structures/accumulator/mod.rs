@@ -10,7 +10,7 @@ use crate::data_structures::queue::two_strings;
 use crate::data_structures::waiting::answering;
 use graph::{Node, OpBuilder, Output, Scope};
 use op::shapes::{none, scalar, unknown};
-use op::{Ctx, Done, Home, Inputs, Kernel, Op, Setup, later, many, outputs, unary};
+use op::{Ctx, Done, Home, Inputs, Kernel, Op, PLAIN, Setup, later, many, outputs, unary};
 use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Tensor};
@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = rows! {
      stateful", two_strings, sparse_kernel;
     "ResourceConditionalAccumulator() -> handle: resource; dtype: numbertype; shape: shape; \
      container: string = \"\"; shared_name: string = \"\"; reduction_type: {\"MEAN\", \"SUM\"} = \"MEAN\"; \
-     stateful", two_strings, dense_kernel;
+     stateful", two_strings, dense_kernel, PLAIN.holds_shared_state();
     "AccumulatorApplyGradient(handle: Ref(string), local_step: int64, gradient: dtype); dtype: numbertype",
         none, apply_kernel;
     "ResourceAccumulatorApplyGradient(handle: resource, local_step: int64, gradient: dtype); dtype: numbertype; \

@@ -7,7 +7,7 @@ use crate::data_structures::named::{Unnamed, maker_of};
 use crate::data_structures::queue::two_strings;
 use graph::{Output, Scope};
 use op::shapes::scalar;
-use op::{Home, Inputs, Kernel, Op, Setup, many, outputs};
+use op::{Home, Inputs, Kernel, Op, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,27 +21,32 @@ pub(crate) const OPS: &[Op] = rows! {
     "AnonymousHashTable() -> table_handle: resource; key_dtype: type; value_dtype: type; stateful",
         scalar, static_kernel;
     "MutableHashTable() -> table_handle: Ref(string); container: string = \"\"; shared_name: string = \"\"; \
-     use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type; stateful", two_strings, mutable_kernel;
+     use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type; stateful",
+        two_strings, mutable_kernel, PLAIN.holds_shared_state();
     "MutableHashTableV2() -> table_handle: resource; container: string = \"\"; shared_name: string = \"\"; \
-     use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type; stateful", scalar, mutable_kernel;
+     use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type; stateful",
+        scalar, mutable_kernel, PLAIN.holds_shared_state();
     "AnonymousMutableHashTable() -> table_handle: resource; key_dtype: type; value_dtype: type; stateful",
         scalar, mutable_kernel;
     "MutableHashTableOfTensors() -> table_handle: Ref(string); container: string = \"\"; \
      shared_name: string = \"\"; use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type; \
-     value_shape: shape = []; stateful", two_strings, tensors_kernel;
+     value_shape: shape = []; stateful",
+        two_strings, tensors_kernel, PLAIN.holds_shared_state();
     "MutableHashTableOfTensorsV2() -> table_handle: resource; container: string = \"\"; \
      shared_name: string = \"\"; use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type; \
-     value_shape: shape = []; stateful", scalar, tensors_kernel;
+     value_shape: shape = []; stateful",
+        scalar, tensors_kernel, PLAIN.holds_shared_state();
     "AnonymousMutableHashTableOfTensors() -> table_handle: resource; key_dtype: type; value_dtype: type; \
      value_shape: shape = []; stateful", scalar, tensors_kernel;
     "MutableDenseHashTable(empty_key: key_dtype) -> table_handle: Ref(string); container: string = \"\"; \
      shared_name: string = \"\"; use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type; \
      value_shape: shape = []; initial_num_buckets: int = 131072; max_load_factor: float = 0.8; stateful",
-        two_strings, dense_kernel;
+        two_strings, dense_kernel, PLAIN.holds_shared_state();
     "MutableDenseHashTableV2(empty_key: key_dtype, deleted_key: key_dtype) -> table_handle: resource; \
      container: string = \"\"; shared_name: string = \"\"; use_node_name_sharing: bool = false; key_dtype: type; \
      value_dtype: type; value_shape: shape = []; initial_num_buckets: int = 131072; max_load_factor: float = 0.8; \
-     stateful", scalar, dense_kernel;
+     stateful",
+        scalar, dense_kernel, PLAIN.holds_shared_state();
     "AnonymousMutableDenseHashTable(empty_key: key_dtype, deleted_key: key_dtype) -> table_handle: resource; \
      key_dtype: type; value_dtype: type; value_shape: shape = []; initial_num_buckets: int = 131072; \
      max_load_factor: float = 0.8; stateful", scalar, dense_kernel;

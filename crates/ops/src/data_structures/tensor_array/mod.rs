@@ -101,7 +101,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: made_shape,
         grad: Grad::Stop,
         kernel: make_kernel,
-        facts: PLAIN.removed_in(26, "Use TensorArrayV3"),
+        facts: PLAIN.removed_in(26, "Use TensorArrayV3").runs_unread(),
     },
     Op {
         def: "TensorArrayWriteV2(handle: string, index: int32, value: T, flow_in: float) -> flow_out: float; T: \
@@ -109,14 +109,14 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Unknown,
         kernel: write_kernel,
-        facts: PLAIN.removed_in(26, "Use TensorArrayWriteV3"),
+        facts: PLAIN.removed_in(26, "Use TensorArrayWriteV3").runs_unread(),
     },
     Op {
         def: "TensorArrayReadV2(handle: string, index: int32, flow_in: float) -> value: dtype; dtype: type",
         shape: unknown,
         grad: Grad::Unknown,
         kernel: read_kernel,
-        facts: PLAIN.removed_in(26, "Use TensorArrayReadV3"),
+        facts: PLAIN.removed_in(26, "Use TensorArrayReadV3").runs_unread(),
     },
     Op {
         def: "TensorArrayGatherV2(handle: string, indices: int32, flow_in: float) -> value: dtype; dtype: type; \
@@ -124,7 +124,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: gather_shape,
         grad: Grad::Unknown,
         kernel: gather_kernel,
-        facts: PLAIN.removed_in(26, "Use TensorArrayGatherV3"),
+        facts: PLAIN.removed_in(26, "Use TensorArrayGatherV3").runs_unread(),
     },
     Op {
         def: "TensorArrayScatterV2(handle: string, indices: int32, value: T, flow_in: float) -> flow_out: float; T: \
@@ -132,7 +132,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Unknown,
         kernel: scatter_kernel,
-        facts: PLAIN.removed_in(26, "Use TensorArrayScatterV3"),
+        facts: PLAIN.removed_in(26, "Use TensorArrayScatterV3").runs_unread(),
     },
     Op {
         def: "TensorArrayConcatV2(handle: string, flow_in: float) -> value: dtype, lengths: int64; dtype: type; \
@@ -140,7 +140,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: concat_shape,
         grad: Grad::Unknown,
         kernel: concat_kernel,
-        facts: PLAIN,
+        facts: PLAIN.runs_unread(),
     },
     Op {
         def: "TensorArraySplitV2(handle: string, value: T, lengths: int64, flow_in: float) -> flow_out: float; T: \
@@ -148,21 +148,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Unknown,
         kernel: split_kernel,
-        facts: PLAIN.removed_in(26, "Use TensorArraySplitV3"),
+        facts: PLAIN.removed_in(26, "Use TensorArraySplitV3").runs_unread(),
     },
     Op {
         def: "TensorArraySizeV2(handle: string, flow_in: float) -> size: int32",
         shape: scalar,
         grad: Grad::Stop,
         kernel: size_kernel,
-        facts: PLAIN.removed_in(26, "Use TensorArraySizeV3"),
+        facts: PLAIN.removed_in(26, "Use TensorArraySizeV3").runs_unread(),
     },
     Op {
         def: "TensorArrayCloseV2(handle: string)",
         shape: none,
         grad: Grad::Stop,
         kernel: close_kernel,
-        facts: PLAIN.removed_in(26, "Use TensorArrayCloseV3"),
+        facts: PLAIN.removed_in(26, "Use TensorArrayCloseV3").runs_unread(),
     },
     Op {
         def: "TensorArrayV3(size: int32) -> handle: resource, flow: float; dtype: type; element_shape: shape = ?; \
