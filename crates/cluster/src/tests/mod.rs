@@ -3,6 +3,7 @@
 
 mod buffers;
 mod config;
+mod device_types;
 mod local_runtime;
 mod net;
 mod partial;

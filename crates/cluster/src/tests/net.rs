@@ -8,6 +8,7 @@ use crate::{
 };
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
+use op::Extensions;
 use parking_lot::Mutex;
 use status::{Error, Result, unavailable};
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub struct Net {
     state: Mutex<State>,
+    extensions: Extensions,
     /// Those who move the clock, and want to know when somebody begins to sleep.
     runners: Mutex<Vec<Thread>>,
 }
@@ -48,7 +50,12 @@ struct State {
 impl Net {
     /// A cluster of these tasks, `ps:0 worker:0 worker:1`; those after a `-` are not up yet.
     pub fn new(tasks: &str) -> Arc<Net> {
-        let net = Arc::new(Net::default());
+        Net::with_extensions(tasks, Extensions::default())
+    }
+
+    /// The same, with values that the kernels of all tasks find.
+    pub fn with_extensions(tasks: &str, extensions: Extensions) -> Arc<Net> {
+        let net = Arc::new(Net { extensions, ..Net::default() });
         let spec = spec(&tasks.replace('-', ""));
         for name in tasks.split_whitespace().filter(|name| !name.starts_with('-')) {
             net.start(&spec, &task(name));
@@ -68,7 +75,7 @@ impl Net {
             runtime: Arc::new(Threads { net: self.clone() }),
             differentiate: None,
             sync_policy: Default::default(),
-            extensions: Default::default(),
+            extensions: self.extensions.clone(),
         });
         self.state.lock().workers.insert(task.clone(), worker);
     }

@@ -58,11 +58,11 @@ fn a_node_runs_on_the_registered_device_it_names() {
     let graph = super::graph();
     let x = super::scalar(&graph, "x");
     let (near, far) = (neg("near", &x, ""), neg("far", &x, "/device:FAKE:0"));
-    let product = graph.root().op("Mul").named("product").on("/device:FAKE:0").input(&near).input(&far).output();
+    let sum = graph.root().op("AddN").named("sum").on("/device:FAKE:0").inputs(&[near, far]).output();
     let session = Session::with_config("", &graph, config(DeviceTypes::new([fake(&calls)]).unwrap())).unwrap();
-    let (value, devices) = run(&session, &product, Some(&x));
-    assert_eq!((value, calls.load(Ordering::Relaxed)), (9.0, 1));
-    let placed = ["near", "far", "product"].map(|node| device_of(&devices, node));
+    let (value, devices) = run(&session, &sum, Some(&x));
+    assert_eq!((value, calls.load(Ordering::Relaxed)), (-6.0, 1));
+    let placed = ["near", "far", "sum"].map(|node| device_of(&devices, node));
     assert_eq!(placed, [CPU, FAKE, FAKE]);
     let known: Vec<_> = session.list_devices().unwrap();
     let known: Vec<_> = known.iter().map(|own| (&*own.name, &*own.kind, own.memory_limit)).collect();
@@ -85,12 +85,12 @@ fn the_type_of_highest_priority_is_preferred() {
         let graph = super::graph();
         let x = super::scalar(&graph, "x");
         let y = neg("y", &x, "");
-        let z = graph.root().op("Square").named("z").input(&y).output();
+        let z = graph.root().op("L2Loss").named("z").input(&y).output();
         let types = DeviceTypes::new([fake(&Arc::default()).priority(priority)]).unwrap();
         let session = Session::with_config("", &graph, config(types)).unwrap();
         let (value, devices) = run(&session, &z, Some(&x));
-        assert_eq!((value, device_of(&devices, "y")), (9.0, expected));
-        // The type has no kernel for Square.
+        assert_eq!((value, device_of(&devices, "y")), (4.5, expected));
+        // The type has no kernel for L2Loss.
         assert_eq!(device_of(&devices, "z"), CPU);
     }
 }
