@@ -3,10 +3,11 @@
 use crate::{ClusterSpec, Task};
 use exec::NodeStats;
 use graph::GraphDef;
+use op::{OpenedTensor, Received};
 use status::{Error, Result, internal, unimplemented_op};
 use std::pin::Pin;
 use std::sync::Arc;
-use tensor::{Bytes, DType, Shape, Tensor};
+use tensor::{Bytes, Tensor};
 
 /// An answer that is still to come. Dropping it cancels the call.
 pub type Future<'a, T> = Pin<Box<dyn std::future::Future<Output = Result<T>> + Send + 'a>>;
@@ -135,24 +136,6 @@ pub struct TransferStats {
     pub end: u64,
 }
 
-/// A tensor that another task has, as it is given to whoever wants it piece by piece.
-pub enum Arriving {
-    /// All of it, and whether it is dead.
-    Whole(Tensor, bool),
-    /// Its bytes follow.
-    Pieces(Box<dyn Stream>),
-}
-
-/// The bytes of a tensor of plain elements on their way. Dropping it ends the call.
-pub trait Stream: Send {
-    /// The element type.
-    fn dtype(&self) -> DType;
-    /// The shape.
-    fn shape(&self) -> &Shape;
-    /// The next bytes; none after the last.
-    fn next(&mut self) -> Future<'_, Option<Bytes>>;
-}
-
 /// A task, near or far.
 pub trait WorkerClient: Send + Sync {
     /// Its devices.
@@ -172,13 +155,11 @@ pub trait WorkerClient: Send + Sync {
     /// Forgets containers; the default one if none is named.
     fn cleanup_all(&self, containers: Vec<String>) -> Future<'_, ()>;
     /// Waits for a tensor.
-    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)>;
-    /// Waits for a tensor, and leaves it where it is: it comes piece by piece, if its task can do that.
-    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
-        Box::pin(async move {
-            let (tensor, dead) = self.recv_tensor(request).await?;
-            Ok(Arriving::Whole(tensor, dead))
-        })
+    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, Received>;
+    /// Waits for a tensor that is to be read in chunks. A large one stays with its task until it is read, if the task
+    /// supports that.
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, OpenedTensor> {
+        Box::pin(async move { self.recv_tensor(request).await.map(OpenedTensor::Whole) })
     }
     /// Waits for a buffer of a collective op.
     fn recv_buf(&self, _: RecvBuf) -> Future<'_, Bytes> {

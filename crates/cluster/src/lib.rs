@@ -11,12 +11,13 @@ mod worker;
 
 pub use address::host_and_port;
 pub use api::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RecvTensor, RegisterGraph,
-    RunGraph, RunGraphAnswer, StepStats, Stream, TransferStats, WorkerClient,
+    CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, StepStats, TransferStats, WorkerClient,
 };
 pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};
 pub use master::{CallableOptions, Master, RunMetadata, RunStep, RunStepAnswer};
+pub use op::{OpenedTensor, TensorStream};
 pub use spec::{Addresses, ClusterSpec, Task};
 pub use worker::{NoPeers, TaskCounts, Worker, WorkerOptions};
 

@@ -30,7 +30,7 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
         made.push(kernel.map_err(|error| error.at_node(&flat.def.name))?);
     }
     crate::fuse::fuse(&mut graph, &mut made);
-    let pulls = crate::pull::pull(&mut graph, &mut made);
+    let streamed = crate::streamed_inputs::stream_inputs(&mut graph, &mut made);
     let frames = find_frames(&graph)?;
     let mut program = Program {
         nodes: Vec::with_capacity(graph.nodes.len()),
@@ -41,7 +41,7 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
         results: 0,
         spare: Mutex::default(),
     };
-    for (((flat, kernel), pulls), &frame) in graph.nodes.iter().zip(made).zip(pulls).zip(&frames.of) {
+    for (((flat, kernel), streamed_inputs), &frame) in graph.nodes.iter().zip(made).zip(streamed).zip(&frames.of) {
         let uninitialized = kernels.registry().signature(&flat.def.op).is_some_and(|op| op.allows_uninitialized_input);
         let mut node = make_node(flat, kernel, uninitialized, frame, &mut program);
         if !path.is_empty() {
@@ -49,7 +49,7 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
             node.device = library.devices().device(&flat.def.device)?.0.into();
         }
         node.inlined = library.is_inlined(&flat.def.op);
-        program.nodes.push(Node { pulls, ..node });
+        program.nodes.push(Node { streamed_inputs, ..node });
     }
     lay_edges(&graph, &mut program);
     for (id, flat) in graph.nodes.iter().enumerate() {
@@ -107,7 +107,7 @@ fn make_node(flat: &FlatNode, kernel: Arc<Kernel>, uninitialized: bool, frame: u
         kind,
         inlined: false,
         kernel,
-        pulls: Vec::new(),
+        streamed_inputs: Vec::new(),
     }
 }
 

@@ -45,16 +45,16 @@ pub(crate) struct Node {
     pub kind: Kind,
     /// Calls a function that TensorFlow would put in its place: a trace shows the nodes of the body only.
     pub inlined: bool,
-    /// Inputs that it reads from other tasks itself, in order.
-    pub pulls: Vec<Pull>,
+    /// Inputs that it receives from other tasks itself, in order.
+    pub streamed_inputs: Vec<StreamedInput>,
 }
 
-/// An input that a node reads piece by piece, in place of the Recv that would have received it.
-pub(crate) struct Pull {
-    /// Which input.
-    pub place: usize,
+/// An input that a node receives in chunks, instead of the Recv that was removed.
+pub(crate) struct StreamedInput {
+    /// Its index among the node's inputs.
+    pub index: usize,
     pub transfer: Transfer,
-    /// The Recv, for messages and traces.
+    /// The name and op of the Recv, for messages and traces.
     pub name: Arc<str>,
     pub op: Arc<str>,
 }

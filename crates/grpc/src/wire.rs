@@ -2,10 +2,10 @@
 
 pub(crate) mod answers;
 pub(crate) mod buffers;
-pub(crate) mod pieces;
 pub(crate) mod server_def;
 pub(crate) mod split;
 pub(crate) mod stats;
+pub(crate) mod tensor_stream;
 pub(crate) mod together;
 pub(crate) mod transfer;
 

@@ -3,11 +3,12 @@
 
 use crate::tests::toy;
 use crate::{
-    Arriving, ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvTensor, RegisterGraph,
-    RunGraph, RunGraphAnswer, Task, TransferStats, Worker, WorkerClient, WorkerOptions,
+    ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvTensor, RegisterGraph, RunGraph,
+    RunGraphAnswer, Task, TransferStats, Worker, WorkerClient, WorkerOptions,
 };
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
+use op::{OpenedTensor, Received};
 use parking_lot::Mutex;
 use status::{Error, Result, unavailable};
 use std::collections::BTreeMap;
@@ -16,7 +17,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
-use tensor::Tensor;
 
 /// A lost call is given up after this long.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -259,8 +259,8 @@ impl WorkerClient for Link {
         run_graph(request: RunGraph) -> RunGraphAnswer;
         cleanup_graph(step_id: u64) -> ();
         cleanup_all(containers: Vec<String>) -> ();
-        recv_tensor(request: RecvTensor) -> (Tensor, bool);
-        open_tensor(request: RecvTensor) -> Arriving;
+        recv_tensor(request: RecvTensor) -> Received;
+        open_tensor(request: RecvTensor) -> OpenedTensor;
         logging(request: Logging) -> Vec<(u64, Vec<TransferStats>)>;
     }
 }

@@ -107,6 +107,6 @@ pub(crate) async fn recv_buf(worker: Arc<Worker>, request: RecvBuf) -> Result<By
     let (consumer, wait) = oneshot::channel();
     worker.steps.step(step_id)?.buffers.meeting.lock().consume(&key, consumer);
     let buffer = wait.await.unwrap_or_else(|_| Err(aborted!("Step {step_id} has ended")))?;
-    worker.counters.went(&key, buffer.len());
+    worker.counters.sent(&key, buffer.len());
     Ok(buffer)
 }

@@ -1,31 +1,32 @@
-//! A task as others see it: devices, sessions, registered graphs, running steps.
+//! A worker: the devices, sessions, registered graphs and running steps of one task.
 
 pub(crate) mod buffers;
 mod counters;
 mod members;
-mod pull;
-mod recv;
+mod rendezvous;
 mod serve;
 mod session;
 mod step;
+mod steps;
+mod tensor_stream;
 mod transfers;
 
 use crate::api::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RegisterGraph, RunGraph,
-    RunGraphAnswer, TransferStats, WorkerClient, aside,
+    CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RegisterGraph, RunGraph, RunGraphAnswer,
+    TransferStats, WorkerClient, aside,
 };
 use crate::{ClusterSpec, RecvTensor, Task, ids};
 use counters::Counters;
 use exec::Threads;
 use math::Pool;
-use op::{Given, Keeper, Registry, Resources, SyncPolicy};
+use op::{Given, Keeper, OpenedTensor, Received, Registry, Resources, SyncPolicy};
 use parking_lot::{Mutex, RwLock};
-use recv::Steps;
 use rustc_hash::FxHashMap;
 use session::WorkerSession;
 use status::{Result, aborted, unavailable};
 use std::sync::Arc;
-use tensor::{Bytes, Tensor};
+use steps::Steps;
+use tensor::Bytes;
 use transfers::Transfers;
 
 pub use counters::TaskCounts;
@@ -241,8 +242,8 @@ impl Worker {
 /// The resources of a device on which nothing has run yet.
 fn fresh_resources(task: &Task, given: Given, counters: &Counters) -> Arc<Resources> {
     let resources = Resources::with_given(&task.job, given);
-    if let Err(error) = counters.enter(&resources) {
-        tracing::warn!("{task} does not show what it counts: {error}");
+    if let Err(error) = counters.register(&resources) {
+        tracing::warn!("the counters of {task} are not available: {error}");
     }
     Arc::new(resources)
 }
@@ -298,11 +299,11 @@ impl WorkerClient for Near {
         })
     }
 
-    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
+    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, Received> {
         Box::pin(serve::recv_tensor(self.0.clone(), request))
     }
 
-    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, OpenedTensor> {
         Box::pin(serve::open_tensor(self.0.clone(), request))
     }
 

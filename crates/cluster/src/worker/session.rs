@@ -65,7 +65,7 @@ impl WorkerSession {
     /// Counts what its master gets with the answer of a run.
     pub fn gives(&self, worker: &Worker, key: &str, tensor: &Tensor) {
         if self.has_far_master {
-            worker.counters.went(key, tensor.byte_size());
+            worker.counters.sent(key, tensor.byte_size());
         }
     }
 

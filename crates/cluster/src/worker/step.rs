@@ -1,9 +1,10 @@
 //! One run of a registered graph.
 
 use crate::api::{RunGraph, RunGraphAnswer, StepStats};
-use crate::worker::recv::{Step, StepRendezvous};
-use crate::worker::session::WorkerSession;
-use crate::worker::{Worker, session::Registered};
+use crate::worker::Worker;
+use crate::worker::rendezvous::StepRendezvous;
+use crate::worker::session::{Registered, WorkerSession};
+use crate::worker::steps::Step;
 use exec::{LocalRendezvous, RunOptions, Stats};
 use futures_channel::oneshot;
 use graph::RendezvousKey;

@@ -7,7 +7,7 @@ pub(crate) mod ended;
 mod failure;
 pub(crate) mod link;
 pub(crate) mod master;
-mod pieces;
+mod tensor_stream;
 pub(crate) mod together;
 mod transfer;
 pub(crate) mod worker;

@@ -2,11 +2,11 @@
 
 use crate::client::ended::{self, Added, Ended};
 use crate::client::link::{Line, Link};
-use crate::client::{bulk, pieces, together};
+use crate::client::{bulk, tensor_stream, together};
 use crate::server::{ENDED, MAX_MESSAGE, RUN_GRAPH, TAKES_ENDED};
 use crate::wire::{self, stats};
 use cluster::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvTensor, RegisterGraph, RunGraph,
+    CreateWorkerSession, DeviceAttributes, Future, Logging, OpenedTensor, RecvTensor, RegisterGraph, RunGraph,
     RunGraphAnswer, TransferStats, WorkerClient,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -137,8 +137,8 @@ impl WorkerClient for FarWorker {
         })
     }
 
-    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
-        Box::pin(pieces::open_tensor(self.slow.clone(), request_id(), request))
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, OpenedTensor> {
+        Box::pin(tensor_stream::open_tensor(self.slow.clone(), request_id(), request))
     }
 }
 

@@ -5,15 +5,16 @@ use crate::server::before::{Answering, Bulk};
 use crate::server::recent::Recent;
 use crate::server::run::{self, RUN_GRAPH};
 use crate::wire::together::{self, Kind};
-use crate::wire::{self, pieces, transfer};
+use crate::wire::{self, tensor_stream, transfer};
 use bytes::Bytes;
-use cluster::{Arriving, WorkerClient};
+use cluster::{OpenedTensor, TensorStream, WorkerClient};
 use futures_util::stream::{self, BoxStream, FuturesUnordered, StreamExt};
 use http_body::Frame;
 use http_body_util::{BodyExt, Limited, StreamBody};
 use status::{Result, invalid, unimplemented_op};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -62,12 +63,12 @@ async fn answer(
     let raw_allowed = request.headers().contains_key(RAW);
     let request = unframed(collected(request).await?)?;
     let (body, raw) = match opened(worker, recent, request).await? {
-        Arriving::Whole(tensor, is_dead) => {
+        OpenedTensor::Whole((tensor, is_dead)) => {
             let outgoing = transfer::encode(&tensor, is_dead, now_micros(), raw_allowed)?;
             (Pieces::body(outgoing.pieces), outgoing.raw)
         }
-        Arriving::Pieces(stream) => {
-            let outgoing = pieces::encode(stream.dtype(), stream.shape(), now_micros(), raw_allowed)?;
+        OpenedTensor::Stream(stream) => {
+            let outgoing = tensor_stream::encode(stream.dtype(), stream.shape(), now_micros(), raw_allowed)?;
             (streamed(outgoing.first, stream, outgoing.raw.is_some()), outgoing.raw)
         }
     };
@@ -92,7 +93,7 @@ async fn several(
         let (place, worker, recent) = (asked.len(), worker.clone(), recent.clone());
         asked.push(async move { (place, opened(&*worker, &recent, message).await) });
     }
-    let chunks = asked.flat_map(|(place, arriving)| match arriving.and_then(|arriving| chunks(place, arriving)) {
+    let chunks = asked.flat_map(|(place, opened)| match opened.and_then(|opened| chunks(place, opened)) {
         Ok(chunks) => chunks,
         Err(error) => stream::iter([vec![together::failed(place, &error)]]).boxed(),
     });
@@ -102,15 +103,15 @@ async fn several(
 }
 
 /// One answer among several, as it is read.
-fn chunks(place: usize, arriving: Arriving) -> Result<BoxStream<'static, Vec<Bytes>>> {
-    let content = match arriving {
-        Arriving::Whole(tensor, is_dead) => {
+fn chunks(place: usize, opened: OpenedTensor) -> Result<BoxStream<'static, Vec<Bytes>>> {
+    let content = match opened {
+        OpenedTensor::Whole((tensor, is_dead)) => {
             let outgoing = transfer::encode(&tensor, is_dead, now_micros(), true)?;
             return Ok(stream::iter([together::whole(place, outgoing)]).boxed());
         }
-        Arriving::Pieces(content) => content,
+        OpenedTensor::Stream(content) => content,
     };
-    let outgoing = pieces::encode(content.dtype(), content.shape(), now_micros(), true)?;
+    let outgoing = tensor_stream::encode(content.dtype(), content.shape(), now_micros(), true)?;
     let mut first: Vec<Bytes> = outgoing.raw.map(|size| together::raw(place, size)).into_iter().collect();
     first.extend(together::chunk(place, Kind::More, vec![outgoing.first]));
     let rest = contents(content, outgoing.raw.is_some()).map(move |piece| match piece {
@@ -126,7 +127,7 @@ fn chunks(place: usize, arriving: Arriving) -> Result<BoxStream<'static, Vec<Byt
 }
 
 /// Waits for the tensor that a request asks for.
-async fn opened(worker: &dyn WorkerClient, recent: &Recent, request: Bytes) -> Result<Arriving> {
+async fn opened(worker: &dyn WorkerClient, recent: &Recent, request: Bytes) -> Result<OpenedTensor> {
     let request = wire::decode_recv_tensor(request)?;
     recent.check(request.id, "RecvTensor (GrpcWorker)", || {
         format!("step_id: {} rendezvous_key: \"{}\" request_id: {}", request.call.step_id, request.call.key, request.id)
@@ -145,13 +146,10 @@ pub(crate) fn now_micros() -> i64 {
 }
 
 /// The content of a tensor as it is read, raw content in messages of its own; none at its end, which an error is too.
-fn contents(
-    content: Box<dyn cluster::Stream>,
-    raw: bool,
-) -> impl futures_util::Stream<Item = Result<Option<Vec<Bytes>>>> {
+fn contents(content: TensorStream, raw: bool) -> impl futures_util::Stream<Item = Result<Option<Vec<Bytes>>>> {
     stream::unfold(Some(content), move |content| async move {
         let mut content = content?;
-        let piece = match content.next().await {
+        let piece = match poll_fn(|cx| content.poll_next(cx)).await {
             Ok(Some(bytes)) if raw => transfer::prefix(bytes.len()).map(|prefix| Some(vec![prefix.freeze(), bytes])),
             Ok(Some(bytes)) => Ok(Some(vec![bytes])),
             Ok(None) => Ok(None),
@@ -164,7 +162,7 @@ fn contents(
 
 /// A body whose content is read as it is sent, in small frames; raw content goes in messages of its own. An error ends
 /// it.
-fn streamed(first: Bytes, content: Box<dyn cluster::Stream>, raw: bool) -> Body {
+fn streamed(first: Bytes, content: TensorStream, raw: bool) -> Body {
     let rest = contents(content, raw).map(|piece| match piece {
         Ok(Some(piece)) => piece.into_iter().flat_map(small).map(Frame::data).collect(),
         Ok(None) => vec![Frame::trailers(trailers(None))],
