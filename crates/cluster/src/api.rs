@@ -2,6 +2,8 @@
 
 use crate::{ClusterSpec, Task};
 use exec::NodeStats;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use graph::GraphDef;
 use op::{OpenedTensor, Received};
 use status::{Error, Result, internal, unimplemented_op};
@@ -70,6 +72,8 @@ pub struct RunGraph {
     pub partial: bool,
     /// The last of them.
     pub last_partial: bool,
+    /// Identifies the request, if it is not zero: a second one with the same id is refused.
+    pub request_id: i64,
 }
 
 /// What a run gave.
@@ -91,6 +95,8 @@ pub struct RecvTensor {
     pub step_id: u64,
     /// The tensor's key.
     pub key: String,
+    /// Identifies the request, if it is not zero: a second one with the same id is refused.
+    pub request_id: i64,
 }
 
 /// A buffer of a collective op, asked for by another task.
@@ -104,7 +110,23 @@ pub struct RecvBuf {
     pub device: String,
     /// The incarnation of that device.
     pub incarnation: u64,
+    /// The size that the caller expects; for messages.
+    pub num_bytes: i64,
+    /// Identifies the request, if it is not zero: a second one with the same id is refused.
+    pub request_id: i64,
 }
+
+/// What a task accepts besides TensorFlow's calls, as it said in its last answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Several requests for tensors in one call (`recv_tensors`).
+    pub recv_batches: bool,
+    /// The ends of steps together with a run (`run_graph_after`).
+    pub step_ends: bool,
+}
+
+/// Called with the index of a request and its answer.
+pub type Deliver = Box<dyn FnMut(usize, Result<Received>) + Send>;
 
 /// Asks a task to note which tensors it receives from others, or to tell what it noted.
 #[derive(Clone, Debug, Default)]
@@ -152,6 +174,37 @@ pub trait WorkerClient: Send + Sync {
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer>;
     /// Forgets a step.
     fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()>;
+    /// Which calls of the following three the task accepts in a better way than one by one.
+    fn features(&self) -> Features {
+        Features::default()
+    }
+    /// Forgets the steps that have ended, then runs a graph. The outer result is an error if the task did not answer.
+    fn run_graph_after<'a>(&'a self, ended: &'a [u64], request: RunGraph) -> Future<'a, Result<RunGraphAnswer>> {
+        Box::pin(async move {
+            self.cleanup_graphs(ended).await?;
+            Ok(self.run_graph(request).await)
+        })
+    }
+    /// Forgets several steps.
+    fn cleanup_graphs<'a>(&'a self, steps: &'a [u64]) -> Future<'a, ()> {
+        Box::pin(async move {
+            for &step_id in steps {
+                self.cleanup_graph(step_id).await?;
+            }
+            Ok(())
+        })
+    }
+    /// Waits for several tensors; delivers each as soon as it is there.
+    fn recv_tensors(&self, requests: Vec<RecvTensor>, mut deliver: Deliver) -> Future<'_, ()> {
+        Box::pin(async move {
+            let receive = |(index, request)| async move { (index, self.recv_tensor(request).await) };
+            let mut answers: FuturesUnordered<_> = requests.into_iter().enumerate().map(receive).collect();
+            while let Some((index, received)) = answers.next().await {
+                deliver(index, received);
+            }
+            Ok(())
+        })
+    }
     /// Forgets containers; the default one if none is named.
     fn cleanup_all(&self, containers: Vec<String>) -> Future<'_, ()>;
     /// Waits for a tensor.
@@ -179,6 +232,8 @@ pub trait Peers: Send + Sync {
     fn spawn(&self, work: Pin<Box<dyn std::future::Future<Output = ()> + Send>>);
     /// The moment a deadline passes.
     fn sleep(&self, time: std::time::Duration) -> Pin<Box<dyn std::future::Future<Output = ()> + Send>>;
+    /// Completes when all tasks that are ready now have run.
+    fn yield_now(&self) -> Pin<Box<dyn std::future::Future<Output = ()> + Send>>;
     /// Runs work that may take long. A thread that moves messages finds another one for them meanwhile: peers must not
     /// take this task for dead because somebody sent it a large graph.
     fn aside(&self, work: &mut dyn FnMut()) {

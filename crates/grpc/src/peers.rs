@@ -2,13 +2,14 @@
 
 use crate::client::channel;
 use crate::client::link::{LEAST_PATIENCE, Link, PATIENCE};
-use crate::client::worker::FarWorker;
-use crate::server::{PIECES_WINDOW, TENSOR_WINDOW};
+use crate::client::worker::GrpcWorker;
+use crate::server::{STREAM_WINDOW, TENSOR_WINDOW};
 use cluster::{Peers, Task, WorkerClient};
 use status::Result;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -42,7 +43,8 @@ impl Peers for GrpcPeers {
             dial()?; // a bad address shows here, not in the middle of a step
             Result::Ok(Arc::new(Link::to_worker(task.to_string(), address.to_string(), patience, dial)))
         };
-        Ok(Arc::new(FarWorker { link: link(TENSOR_WINDOW)?, slow: link(PIECES_WINDOW)?, ended: Arc::default() }))
+        let (link, stream_link) = (link(TENSOR_WINDOW)?, link(STREAM_WINDOW)?);
+        Ok(Arc::new(GrpcWorker { link, stream_link, accepts_ended_steps: AtomicBool::new(false) }))
     }
 
     fn spawn(&self, work: Pin<Box<dyn Future<Output = ()> + Send>>) {
@@ -52,6 +54,10 @@ impl Peers for GrpcPeers {
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let _inside = self.runtime.enter();
         Box::pin(tokio::time::sleep(time))
+    }
+
+    fn yield_now(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::task::yield_now())
     }
 
     fn aside(&self, work: &mut dyn FnMut()) {

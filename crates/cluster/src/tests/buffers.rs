@@ -79,7 +79,13 @@ fn a_worker_checks_the_device_and_ends_waits_with_their_step() {
     let net = Net::new("worker:0");
     let (worker, client) = (net.worker("worker:0"), net.worker("worker:0").client());
     let own = worker.device_attributes().remove(0);
-    let good = RecvBuf { step_id: 7, key: "1:2:0:0".into(), device: own.name.clone(), incarnation: own.incarnation };
+    let good = RecvBuf {
+        step_id: 7,
+        key: "1:2:0:0".into(),
+        device: own.name.clone(),
+        incarnation: own.incarnation,
+        ..RecvBuf::default()
+    };
     let refused = |request: RecvBuf| net.run(client.recv_buf(request)).expect_err("refused");
     let error = refused(RecvBuf { device: "/job:worker/replica:0/task:1/device:CPU:0".into(), ..good.clone() });
     let text = "/job:worker/replica:0/task:1/device:CPU:0 unknown device.";

@@ -1,12 +1,15 @@
 //! Master and worker on a network without sockets: steps over several tasks, and what becomes of them when tasks
 //! fail, fall silent, restart or are not there yet.
 
+mod batches;
 mod buffers;
 mod config;
 mod net;
 mod partial;
 mod plans;
+mod request_dedup;
 mod spec;
+mod step_ends;
 mod toy;
 
 use crate::{Logging, Master, RunOptions, RunStep, SessionConfig, TaskCounts, TransferStats};

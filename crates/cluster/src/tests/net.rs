@@ -3,8 +3,8 @@
 
 use crate::tests::toy;
 use crate::{
-    ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, Task, TransferStats, Worker, WorkerClient, WorkerOptions,
+    ClusterSpec, CreateWorkerSession, Deliver, DeviceAttributes, Features, Future, Logging, Peers, RecvTensor,
+    RegisterGraph, RemoteWorker, RunGraph, RunGraphAnswer, Task, TransferStats, Worker, WorkerClient, WorkerOptions,
 };
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -39,6 +39,10 @@ struct State {
     delay: Duration,
     /// Methods whose next call gets lost.
     lose: Vec<&'static str>,
+    /// What all tasks accept besides TensorFlow's calls.
+    features: Features,
+    /// The methods of all calls so far, in order.
+    log: Vec<&'static str>,
 }
 
 impl Net {
@@ -104,6 +108,22 @@ impl Net {
     /// The next call of this method gets lost.
     pub fn lose(&self, method: &'static str) {
         self.state.lock().lose.push(method);
+    }
+
+    /// From now on tasks accept batches of requests for tensors, and ends of steps together with a run.
+    pub fn extend(&self) {
+        self.state.lock().features = Features { recv_batches: true, step_ends: true };
+    }
+
+    /// How often a method was called so far.
+    pub fn count(&self, method: &str) -> usize {
+        self.state.lock().log.iter().filter(|called| **called == method).count()
+    }
+
+    /// One task as another one calls it.
+    pub fn link(self: &Arc<Self>, from: &str, to: &str) -> Arc<RemoteWorker> {
+        let link = Link { net: self.clone(), from: task(from), to: task(to) };
+        Arc::new(RemoteWorker::new(Arc::new(link), Arc::new(From { net: self.clone(), own: task(from) })))
     }
 
     pub fn now(&self) -> Duration {
@@ -187,6 +207,11 @@ impl Peers for From {
             let _ = woken.await;
         })
     }
+
+    /// Waits until the test's thread can do nothing but move the clock.
+    fn yield_now(&self) -> Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
+        Peers::sleep(self, Duration::ZERO)
+    }
 }
 
 struct Link {
@@ -214,6 +239,7 @@ impl Link {
                     return Err(self.lost("the link is cut"));
                 }
                 state.calls.push((self.from.clone(), self.to.clone(), end));
+                state.log.push(method);
                 let lost = state.lose.iter().position(|lost| *lost == method);
                 lost.map_or(state.delay, |place| {
                     state.lose.remove(place);
@@ -256,12 +282,30 @@ impl WorkerClient for Link {
         delete_session(session: String) -> ();
         register_graph(request: RegisterGraph) -> String;
         deregister_graph(session: String, graph: String) -> ();
-        run_graph(request: RunGraph) -> RunGraphAnswer;
         cleanup_graph(step_id: u64) -> ();
+        recv_tensors(requests: Vec<RecvTensor>, deliver: Deliver) -> ();
         cleanup_all(containers: Vec<String>) -> ();
         recv_tensor(request: RecvTensor) -> Received;
         open_tensor(request: RecvTensor) -> OpenedTensor;
         logging(request: Logging) -> Vec<(u64, Vec<TransferStats>)>;
+    }
+
+    fn features(&self) -> Features {
+        self.net.state.lock().features
+    }
+
+    fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
+        Box::pin(async move { self.run_graph_after(&[], request).await? })
+    }
+
+    fn run_graph_after<'a>(&'a self, ended: &'a [u64], request: RunGraph) -> Future<'a, Result<RunGraphAnswer>> {
+        let ended = ended.to_vec();
+        self.carry("run_graph", move |client| Box::pin(async move { client.run_graph_after(&ended, request).await }))
+    }
+
+    fn cleanup_graphs<'a>(&'a self, steps: &'a [u64]) -> Future<'a, ()> {
+        let steps = steps.to_vec();
+        self.carry("cleanup_graphs", move |client| Box::pin(async move { client.cleanup_graphs(&steps).await }))
     }
 }
 

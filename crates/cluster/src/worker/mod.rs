@@ -3,10 +3,13 @@
 pub(crate) mod buffers;
 mod counters;
 mod members;
+mod recv_batch;
+mod remote;
 mod rendezvous;
 mod serve;
 mod session;
 mod step;
+mod step_ends;
 mod steps;
 mod tensor_stream;
 mod transfers;
@@ -15,7 +18,7 @@ use crate::api::{
     CreateWorkerSession, DeviceAttributes, Future, Logging, Peers, RecvBuf, RegisterGraph, RunGraph, RunGraphAnswer,
     TransferStats, WorkerClient, aside,
 };
-use crate::{ClusterSpec, RecvTensor, Task, ids};
+use crate::{ClusterSpec, RecvTensor, RequestDedup, Task, ids};
 use counters::Counters;
 use exec::Threads;
 use math::Pool;
@@ -30,28 +33,29 @@ use tensor::Bytes;
 use transfers::Transfers;
 
 pub use counters::TaskCounts;
+pub use remote::RemoteWorker;
 
-/// What a worker is made of.
+/// The options of a worker.
 pub struct WorkerOptions {
-    /// Which task it is.
+    /// The task that it is.
     pub task: Task,
     /// The cluster it is in.
     pub cluster: ClusterSpec,
-    /// All ops there are.
+    /// The op table.
     pub registry: Arc<Registry>,
-    /// How many CPU devices it has.
+    /// The number of its CPU devices.
     pub devices: usize,
-    /// Threads that run heavy ops.
+    /// The number of threads that run expensive ops.
     pub inter_op_threads: usize,
-    /// Threads over which one op splits its loops.
+    /// The number of threads over which one op splits its loops.
     pub intra_op_threads: usize,
     /// How to reach other tasks.
     pub peers: Arc<dyn Peers>,
     /// Rewrites calls of SymbolicGradient.
     pub differentiate: Option<Arc<exec::Differentiate>>,
-    /// How gradients of synchronous training are counted here.
+    /// How this task counts the gradients of synchronous training.
     pub sync_policy: SyncPolicy,
-    /// What kernels of all devices find, such as file systems.
+    /// What the kernels of all devices can use, such as file systems.
     pub given: Given,
 }
 
@@ -72,6 +76,7 @@ pub struct Worker {
     steps: Steps,
     pub(crate) transfers: Transfers,
     pub(crate) counters: Counters,
+    requests: RequestDedup,
     links: Mutex<FxHashMap<(Task, String), Arc<dyn WorkerClient>>>,
 }
 
@@ -84,7 +89,7 @@ pub(crate) struct LocalDevice {
 }
 
 impl Worker {
-    /// A task with fresh devices.
+    /// A task with new devices.
     pub fn new(options: WorkerOptions) -> Arc<Worker> {
         let name = options.task.to_string();
         let counters = Counters::default();
@@ -109,37 +114,38 @@ impl Worker {
             steps: Steps::default(),
             transfers: Transfers::default(),
             counters,
+            requests: RequestDedup::default(),
             links: Mutex::default(),
         })
     }
 
-    /// From now on keepers hold the variables of the devices, one each; what they hold is there again. To be called
+    /// Makes the variables of the devices durable with one keeper each, and restores what the keepers hold. Must be called
     /// before the first step.
     pub fn keep_variables(&self, keepers: Vec<Arc<dyn Keeper>>) -> Result<()> {
         self.devices.iter().zip(keepers).try_for_each(|(device, keeper)| device.resources.keep_variables(keeper))
     }
 
-    /// How many CPU devices it has.
+    /// The number of its CPU devices.
     pub fn device_count(&self) -> usize {
         self.devices.len()
     }
 
-    /// What it has done so far.
+    /// Its counters.
     pub fn counts(&self) -> TaskCounts {
         self.counters.read()
     }
 
-    /// What its devices hold, in their order; what sessions with state of their own hold is not there.
+    /// The resources of its devices, in order; without those of sessions with isolated state.
     pub fn resources(&self) -> impl Iterator<Item = &Arc<Resources>> {
         self.devices.iter().map(|device| &device.resources)
     }
 
-    /// An error if what steps do should be kept and cannot.
+    /// An error if changes of durable variables cannot be stored.
     pub(crate) fn check_keeping(&self) -> Result<()> {
         self.devices.iter().find_map(|device| device.resources.keeping_failed()).map_or(Ok(()), Err)
     }
 
-    /// Which task this is.
+    /// The task that this worker is.
     pub fn task(&self) -> &Task {
         &self.task
     }
@@ -149,7 +155,7 @@ impl Worker {
         self.cluster.read().clone()
     }
 
-    /// Tells the worker the address it got, if it asked for any free port.
+    /// Sets the worker's own address, after it has been given a free port.
     pub fn set_own_address(&self, address: &str) {
         self.cluster.write().set_address(&self.task, address);
     }
@@ -167,7 +173,7 @@ impl Worker {
             .collect()
     }
 
-    /// A way to reach another task of a cluster.
+    /// Another task of a cluster.
     pub(crate) fn link(&self, cluster: &ClusterSpec, task: &Task) -> Result<Arc<dyn WorkerClient>> {
         let address = cluster.address(task).ok_or_else(|| {
             let known: Vec<String> = cluster.tasks().map(|task| task.to_string()).collect();
@@ -177,8 +183,8 @@ impl Worker {
         if let Some(link) = self.links.lock().get(&key) {
             return Ok(link.clone());
         }
-        let link = self.peers.connect(task, address)?;
-        Ok(self.links.lock().entry(key).or_insert(link).clone())
+        let link = RemoteWorker::new(self.peers.connect(task, address)?, self.peers.clone());
+        Ok(self.links.lock().entry(key).or_insert_with(|| Arc::new(link)).clone())
     }
 
     fn session(self: &Arc<Self>, handle: &str) -> Result<Arc<WorkerSession>> {
@@ -196,7 +202,7 @@ impl Worker {
         members::watch(self, &session);
         let ended: Vec<(String, Arc<WorkerSession>)> = {
             let mut sessions = self.sessions.lock();
-            // A master that restarted will never end its old sessions.
+            // A master that has restarted never deletes its old sessions.
             let is_over = |old: &WorkerSession| {
                 !old.master_task.is_empty()
                     && old.master_task == request.master_task
@@ -239,7 +245,7 @@ impl Worker {
     }
 }
 
-/// The resources of a device on which nothing has run yet.
+/// The resources of a new device.
 fn fresh_resources(task: &Task, given: Given, counters: &Counters) -> Arc<Resources> {
     let resources = Resources::with_given(&task.job, given);
     if let Err(error) = counters.register(&resources) {
@@ -248,10 +254,10 @@ fn fresh_resources(task: &Task, given: Given, counters: &Counters) -> Arc<Resour
     Arc::new(resources)
 }
 
-/// A worker reached by its own process.
-pub(crate) struct Near(pub Arc<Worker>);
+/// A worker as its own process calls it.
+pub(crate) struct LocalWorker(pub Arc<Worker>);
 
-impl WorkerClient for Near {
+impl WorkerClient for LocalWorker {
     fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>> {
         Box::pin(async { Ok(self.0.device_attributes()) })
     }
@@ -282,7 +288,15 @@ impl WorkerClient for Near {
     }
 
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
-        Box::pin(step::run_graph(self.0.clone(), request))
+        Box::pin(async move {
+            let RunGraph { session, graph, step_id, request_id, .. } = &request;
+            self.0.requests.check(*request_id, "RunGraph (Worker)", || {
+                format!(
+                    "graph_handle: \"{graph}\" step_id: {step_id} session_handle: \"{session}\" request_id: {request_id}"
+                )
+            })?;
+            step::run_graph(self.0.clone(), request).await
+        })
     }
 
     fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()> {
@@ -300,15 +314,29 @@ impl WorkerClient for Near {
     }
 
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, Received> {
-        Box::pin(serve::recv_tensor(self.0.clone(), request))
+        Box::pin(async move {
+            self.0.check_recv_tensor(&request)?;
+            serve::recv_tensor(self.0.clone(), request).await
+        })
     }
 
     fn open_tensor(&self, request: RecvTensor) -> Future<'_, OpenedTensor> {
-        Box::pin(serve::open_tensor(self.0.clone(), request))
+        Box::pin(async move {
+            self.0.check_recv_tensor(&request)?;
+            serve::open_tensor(self.0.clone(), request).await
+        })
     }
 
     fn recv_buf(&self, request: RecvBuf) -> Future<'_, Bytes> {
-        Box::pin(buffers::recv_buf(self.0.clone(), request))
+        Box::pin(async move {
+            let RecvBuf { step_id, key, num_bytes, request_id, .. } = &request;
+            self.0.requests.check(*request_id, "RecvBuf (GrpcWorker)", || {
+                format!(
+                    "step_id: {step_id} buf_rendezvous_key: \"{key}\" num_bytes: {num_bytes} request_id: {request_id}"
+                )
+            })?;
+            buffers::recv_buf(self.0.clone(), request).await
+        })
     }
 
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
@@ -317,9 +345,17 @@ impl WorkerClient for Near {
 }
 
 impl Worker {
-    /// This worker, as others reach it.
+    /// Refuses a request that was received before.
+    fn check_recv_tensor(&self, request: &RecvTensor) -> Result<()> {
+        let RecvTensor { step_id, key, request_id } = request;
+        self.requests.check(*request_id, "RecvTensor (GrpcWorker)", || {
+            format!("step_id: {step_id} rendezvous_key: \"{key}\" request_id: {request_id}")
+        })
+    }
+
+    /// This worker as its own process calls it.
     pub fn client(self: &Arc<Self>) -> Arc<dyn WorkerClient> {
-        Arc::new(Near(self.clone()))
+        Arc::new(LocalWorker(self.clone()))
     }
 }
 
@@ -339,5 +375,9 @@ impl Peers for NoPeers {
 
     fn sleep(&self, _: std::time::Duration) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
         Box::pin(std::future::pending())
+    }
+
+    fn yield_now(&self) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
     }
 }

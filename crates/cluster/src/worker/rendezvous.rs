@@ -80,7 +80,7 @@ impl StepRendezvous {
         };
         self.local.recv(key, Box::new(receiver));
         let (local, worker) = (self.local.clone(), self.worker.clone());
-        let request = RecvTensor { step_id: self.step_id, key: key.to_string() };
+        let request = RecvTensor { step_id: self.step_id, key: key.to_string(), request_id: 0 };
         self.worker.peers.spawn(Box::pin(async move {
             let start = worker.transfers.start();
             let Either::Left((answer, _)) = select(link.recv_tensor(request.clone()), answered).await else { return };

@@ -27,7 +27,7 @@ impl StepRendezvous {
             Ok(link) => link,
             Err(error) => return done(Err(error)),
         };
-        let request = RecvTensor { step_id: self.step_id, key: key.to_string() };
+        let request = RecvTensor { step_id: self.step_id, key: key.to_string(), request_id: 0 };
         let abort = Abort::new(&self.local, key);
         let worker = self.worker.clone();
         self.worker.peers.spawn(Box::pin(async move {

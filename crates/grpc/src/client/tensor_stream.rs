@@ -1,13 +1,13 @@
 //! RecvTensor for a reader that pulls the content in chunks: what it has not pulled stays with the other task, except
 //! for the flow-control window of the connection.
 
-use crate::client::bulk::check_end;
+use crate::client::call::check_end;
 use crate::client::link::{Line, Link};
-use crate::client::transfer::{ask, request};
+use crate::client::recv_tensor::{encode, send};
 use crate::client::worker::acknowledge;
-use crate::server::PATH;
+use crate::wire::extensions::RECV_TENSOR;
+use crate::wire::recv_tensor::Incoming;
 use crate::wire::tensor_stream::{Content, Head, LargeTensor, STREAM_FROM, parse_head};
-use crate::wire::transfer::Incoming;
 use bytes::{Bytes, BytesMut};
 use cluster::{OpenedTensor, RecvTensor, TensorStream};
 use futures_util::StreamExt;
@@ -25,10 +25,10 @@ const CHUNK: usize = 1 << 20;
 const BUFFERS: usize = 4;
 
 /// Requests a tensor and waits for the beginning of the answer.
-pub(crate) async fn open_tensor(link: Arc<Link>, id: i64, call: RecvTensor) -> Result<OpenedTensor> {
+pub(super) async fn open_tensor(link: Arc<Link>, request: RecvTensor) -> Result<OpenedTensor> {
     let line = link.line()?;
-    let message = request(id, call)?;
-    let (raw, body) = link.wait(&line, METHOD, ask(&line, PATH, message)).await?;
+    let (id, message) = (request.request_id, encode(request)?);
+    let (raw, body) = link.wait(&line, METHOD, send(&line, RECV_TENSOR, message)).await?;
     let mut answer = Answer { link, line, body, id };
     let mut bytes = BytesMut::new();
     loop {

@@ -1,8 +1,8 @@
 //! RecvTensor read in chunks: split at every byte, cut off, and over a connection.
 
 use super::wires::{Cable, Shelf, client, server, socket};
+use crate::wire::recv_tensor::{encode_within, message, prefix};
 use crate::wire::tensor_stream::{Head, Outgoing, encode, parse_head};
-use crate::wire::transfer::{encode_within, message, prefix};
 use bytes::Bytes;
 use cluster::{OpenedTensor, RecvTensor, TensorStream, WorkerClient};
 use status::{Code, Result};

@@ -1,12 +1,13 @@
 //! A server and a client joined by pipes inside the process, so that time can be stepped.
 
-use crate::MasterClient;
 use crate::client::channel::tuned;
 use crate::client::link::{Dial, Link};
-use crate::client::worker::FarWorker;
-use crate::server::{PIECES_WINDOW, worker_service};
+use crate::client::worker::GrpcWorker;
+use crate::server::{STREAM_WINDOW, worker_service};
+use crate::{GrpcPeers, MasterClient};
 use cluster::{
-    CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, WorkerClient,
+    CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RemoteWorker, RunGraph, RunGraphAnswer,
+    WorkerClient,
 };
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
@@ -14,9 +15,11 @@ use status::{Result, unimplemented_op};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tensor::Tensor;
 use tokio::io::DuplexStream;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tonic::transport::{Endpoint, Uri};
 
@@ -161,15 +164,16 @@ fn dial(socket: &Arc<Socket>) -> Dial {
         };
         let connector = Connector(connect);
         let endpoint = Endpoint::from_static("http://10.0.0.2:2222");
-        Ok(tuned(endpoint, PIECES_WINDOW).connect_with_connector_lazy(connector))
+        Ok(tuned(endpoint, STREAM_WINDOW).connect_with_connector_lazy(connector))
     })
 }
 
 /// A client of the task at the socket.
-pub fn client(socket: &Arc<Socket>) -> FarWorker {
+pub fn client(socket: &Arc<Socket>) -> RemoteWorker {
     let task = "/job:ps/replica:0/task:1";
     let link = || Arc::new(Link::to_worker(task.to_string(), ADDRESS.to_string(), PATIENCE, dial(socket)));
-    FarWorker { link: link(), slow: link(), ended: Arc::default() }
+    let worker = GrpcWorker { link: link(), stream_link: link(), accepts_ended_steps: AtomicBool::new(false) };
+    RemoteWorker::new(Arc::new(worker), Arc::new(GrpcPeers::new(Handle::current())))
 }
 
 /// A client of the master at the socket.

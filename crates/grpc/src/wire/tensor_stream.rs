@@ -1,7 +1,7 @@
 //! Answers of RecvTensor whose content is streamed: finds the content in the bytes of an answer that is being received,
 //! and encodes the beginning of an answer whose content follows.
 
-use super::transfer::{
+use super::recv_tensor::{
     CONTENT_TAG, MAX_MESSAGE, PREFIX, SHARE_FROM, TENSOR_TAG, broken, head, message, prefix, too_large,
 };
 use bytes::{Buf, BufMut, Bytes};

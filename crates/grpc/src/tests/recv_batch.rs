@@ -1,11 +1,10 @@
 //! Several tensors in one call: cut in every place, each as soon as it is there, and bytes that make no sense.
 
-use crate::client::worker::FarWorker;
 use crate::tests::wires::{Cable, PATIENCE, Shelf, client, server, socket};
-use crate::wire::together::{Kind, Reader, chunk, failed, raw, whole};
-use crate::wire::transfer::{Received, encode, encode_within};
+use crate::wire::recv_batch::{BatchReader, Kind, failed, part, raw, whole};
+use crate::wire::recv_tensor::{ReceivedTensor, encode, encode_within};
 use bytes::Bytes;
-use cluster::{RecvTensor, WorkerClient};
+use cluster::{RecvTensor, RemoteWorker, WorkerClient};
 use status::{Code, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +17,9 @@ fn numbers(count: usize) -> Tensor {
 }
 
 /// What is read of these bytes, in the order in which it ends.
-fn read(count: usize, bytes: &[u8], step: usize) -> Result<Vec<(usize, Result<Received>)>> {
-    let (mut reader, mut found) = (Reader::new(count), Vec::new());
-    bytes.chunks(step).try_for_each(|part| reader.push(part, |place, answer| found.push((place, answer))))?;
+fn read(count: usize, bytes: &[u8], step: usize) -> Result<Vec<(usize, Result<ReceivedTensor>)>> {
+    let (mut reader, mut found) = (BatchReader::new(count), Vec::new());
+    bytes.chunks(step).try_for_each(|bytes| reader.push(bytes, |place, answer| found.push((place, answer))))?;
     Ok(found)
 }
 
@@ -50,8 +49,8 @@ fn answers_are_told_apart_however_they_are_cut() {
 fn chunks_of_several_answers_may_alternate() {
     let [first, second] = [3000, 4000].map(|count| encode(&numbers(count), false, 1, true).unwrap().pieces.concat());
     let half = |bytes: &[u8], kind, place| {
-        let part = if kind == Kind::More { &bytes[..1000] } else { &bytes[1000..] };
-        chunk(place, kind, vec![Bytes::copy_from_slice(part)]).concat()
+        let bytes = if kind == Kind::More { &bytes[..1000] } else { &bytes[1000..] };
+        part(place, kind, vec![Bytes::copy_from_slice(bytes)]).concat()
     };
     let bytes = [
         half(&first, Kind::More, 0),
@@ -74,9 +73,9 @@ fn what_makes_no_sense_is_refused() {
     let mut short = failed(0, &status::invalid!("x")).to_vec();
     short[1..5].copy_from_slice(&7u32.to_be_bytes());
     let twice = [whole(0, answer()), whole(0, answer())].concat().concat();
-    let nothing = chunk(0, Kind::Last, Vec::new()).concat();
-    let no_size = chunk(0, Kind::Raw, vec![Bytes::from_static(b"x")]).concat();
-    let no_code = chunk(0, Kind::Failed, vec![Bytes::from_static(b"x")]).concat();
+    let nothing = part(0, Kind::Last, Vec::new()).concat();
+    let no_size = part(0, Kind::Raw, vec![Bytes::from_static(b"x")]).concat();
+    let no_code = part(0, Kind::Failed, vec![Bytes::from_static(b"x")]).concat();
     let huge = [raw(0, usize::MAX).to_vec(), whole(0, answer()).concat()].concat();
     for bytes in [unknown, long, short, twice, nothing, no_size, no_code, huge, whole(1, answer()).concat()] {
         assert!(read(1, &bytes, 7).is_err(), "{bytes:?}");
@@ -84,16 +83,16 @@ fn what_makes_no_sense_is_refused() {
 }
 
 /// Asks for keys at the same moment.
-fn ask(far: &Arc<FarWorker>, keys: &[&str]) -> Vec<JoinHandle<Result<(Tensor, bool)>>> {
+fn ask(far: &Arc<RemoteWorker>, keys: &[&str]) -> Vec<JoinHandle<Result<(Tensor, bool)>>> {
     let ask = |&key: &&str| {
-        let (far, request) = (far.clone(), RecvTensor { step_id: 1, key: key.to_string() });
+        let (far, request) = (far.clone(), RecvTensor { step_id: 1, key: key.to_string(), request_id: 0 });
         tokio::spawn(async move { far.recv_tensor(request).await })
     };
     keys.iter().map(ask).collect()
 }
 
 /// A client that knows already that its server takes several at once.
-async fn introduced(shelf: &Arc<Shelf>) -> (Arc<crate::tests::wires::Socket>, Arc<FarWorker>) {
+async fn introduced(shelf: &Arc<Shelf>) -> (Arc<crate::tests::wires::Socket>, Arc<RemoteWorker>) {
     let socket = socket(server(shelf.clone()));
     let far = Arc::new(client(&socket));
     shelf.tensor.send_replace(Some(Ok((Tensor::scalar(0i32), false))));

@@ -1,8 +1,7 @@
 //! Runs of graphs on another task, and the ends of their steps.
 
-use crate::client::worker::FarWorker;
 use crate::tests::wires::{Cable, End, Shelf, client, server, socket};
-use cluster::{RunGraph, WorkerClient};
+use cluster::{RemoteWorker, RunGraph, WorkerClient};
 use status::Code;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use tensor::Tensor;
 /// Longer than the end of a step waits for the next one.
 const LONG: Duration = Duration::from_secs(1);
 
-async fn run(far: &FarWorker) {
+async fn run(far: &RemoteWorker) {
     assert_eq!(far.run_graph(RunGraph::default()).await.err().map(|error| error.code), Some(Code::Aborted));
 }
 

@@ -1,6 +1,6 @@
 //! RecvTensor's answer: TensorFlow's bytes both ways, cut in every place, and bytes that make no sense.
 
-use crate::wire::transfer::{Incoming, Outgoing, Received, encode, encode_within, message};
+use crate::wire::recv_tensor::{Incoming, Outgoing, ReceivedTensor, encode, encode_within, message};
 use status::{Code, Result};
 use tensor::{DType, Tensor};
 
@@ -13,7 +13,7 @@ fn floats() -> Tensor {
     Tensor::from_slice([20, 30], &(0..600).map(|i| i as f32).collect::<Vec<_>>()).expect("a tensor")
 }
 
-fn read(bytes: &[u8], step: usize, raw: Option<usize>) -> Result<Received> {
+fn read(bytes: &[u8], step: usize, raw: Option<usize>) -> Result<ReceivedTensor> {
     let mut incoming = Incoming::new(raw)?;
     bytes.chunks(step).try_for_each(|chunk| incoming.push(chunk))?;
     incoming.finish()

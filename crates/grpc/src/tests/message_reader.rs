@@ -1,10 +1,10 @@
 //! Requests with large tensors: read the same however they are cut, and bytes that make no sense.
 
-use crate::wire::split::{Apart, Form, Splitter};
-use crate::wire::transfer::message;
+use crate::wire::message_reader::{Layout, MessageReader, SplitMessage};
+use crate::wire::recv_tensor::message;
 use crate::wire::{
-    RUN_CALLABLE, RUN_STEP, RUN_STEP_ANSWER, answers, decode_run_step_answer, encode_run_callable, encode_run_step,
-    run_step, run_step_answer, tensors_with_content,
+    RUN_CALLABLE, RUN_STEP, RUN_STEP_ANSWER, decode_run_step_answer, encode_run_callable, encode_run_step, run_step,
+    run_step_answer, tensor_list, tensors_with_content,
 };
 use cluster::{RunStep, RunStepAnswer};
 use prost::Message;
@@ -39,10 +39,10 @@ fn request() -> pb::RunStepRequest {
     }
 }
 
-fn split<M: Message + Default>(bytes: &[u8], step: usize, form: &'static Form) -> Result<Apart<M>> {
-    let mut splitter = Splitter::new(form);
-    bytes.chunks(step).try_for_each(|chunk| splitter.push(chunk))?;
-    splitter.finish()
+fn split<M: Message + Default>(bytes: &[u8], step: usize, layout: &'static Layout) -> Result<SplitMessage<M>> {
+    let mut reader = MessageReader::new(layout);
+    bytes.chunks(step).try_for_each(|chunk| reader.push(chunk))?;
+    reader.finish()
 }
 
 #[track_caller]
@@ -104,7 +104,7 @@ fn answers_are_the_messages_the_library_would_write() {
         let fetch = tensors.iter().map(|tensor| encode_tensor(tensor).expect("encoded")).collect();
         let expected = pb::RunCallableResponse { fetch, metadata: metadata.clone() };
         let rest = pb::RunCallableResponse { fetch: Vec::new(), metadata: metadata.clone() };
-        let bytes = answers::answer(tensors, &rest).expect("pieces").concat();
+        let bytes = tensor_list::encode_answer(tensors, &rest).expect("pieces").concat();
         assert_eq!(bytes, message(&expected.encode_to_vec()).expect("a message"));
         let named: Vec<_> = tensors.iter().map(|tensor| ("name".repeat(40), tensor.clone())).collect();
         let tensor = named
@@ -113,7 +113,7 @@ fn answers_are_the_messages_the_library_would_write() {
         let expected =
             pb::RunStepResponse { tensor: tensor.collect(), metadata: metadata.clone(), ..Default::default() };
         let rest = pb::RunStepResponse { metadata: metadata.clone(), ..Default::default() };
-        let bytes = answers::answer(&named, &rest).expect("pieces").concat();
+        let bytes = tensor_list::encode_answer(&named, &rest).expect("pieces").concat();
         assert_eq!(bytes, message(&expected.encode_to_vec()).expect("a message"));
     }
 }
