@@ -1,4 +1,4 @@
-//! Whether the masters of sessions are still there, for a task that counts who takes part in synchronous training.
+//! Watches the masters of sessions, for a task that counts the members of synchronous training.
 
 use crate::Task;
 use crate::api::WorkerClient;
@@ -9,11 +9,11 @@ use op::Member;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How often a master is asked for a sign of life.
+/// The time between two checks of a master.
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// Watches the master of a session that takes part in synchronous training, until the session ends: a master that
-/// does not answer, or has restarted, will bring no more gradients.
+/// does not answer or has restarted will not send gradients.
 pub(crate) fn watch(worker: &Arc<Worker>, session: &Arc<WorkerSession>) {
     let Some(member) = &session.member else { return };
     let task = DeviceSpec::parse(&session.master_task).ok().and_then(|spec| Task::of_device(&spec));
@@ -48,14 +48,14 @@ impl Watcher {
             if self.session.strong_count() == 0 || member.has_ended() {
                 return;
             }
-            let is_there = match self.master.get_status().await {
+            let is_alive = match self.master.get_status().await {
                 Ok(devices) => devices.iter().any(|device| device.incarnation == self.incarnation),
                 Err(_) => false,
             };
-            if member.is_alive() && !is_there {
+            if member.is_alive() && !is_alive {
                 tracing::warn!("{} does not answer: no gradients of its session are expected", member.task());
             }
-            member.set_alive(is_there);
+            member.set_alive(is_alive);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A session at a worker: its graphs, its kernels with state, its view of the cluster.
+//! A session of a worker: its graphs, its kernels with state, its view of the cluster.
 
 use crate::api::{CreateWorkerSession, RegisterGraph};
 use crate::worker::{LocalDevice, Worker, fresh_resources};
@@ -15,19 +15,19 @@ use tensor::Tensor;
 pub(crate) struct WorkerSession {
     pub master_task: String,
     pub master_incarnation: i64,
-    /// Whether its master is another task: what it fetches leaves this one.
-    has_far_master: bool,
+    /// Whether its master is another task, so that what it fetches is sent there.
+    has_remote_master: bool,
     pub cluster: Option<(ClusterSpec, Task)>,
     kernels: Arc<Kernels>,
     devices: Arc<SessionDevices>,
     differentiate: Option<Arc<exec::Differentiate>>,
     graphs: Mutex<FxHashMap<String, Arc<Registered>>>,
     next: std::sync::atomic::AtomicU64,
-    /// The session as it takes part in synchronous training, if this task tells sessions apart.
+    /// The session as a member of synchronous training, if this task distinguishes sessions there.
     pub member: Option<Arc<Member>>,
 }
 
-/// A graph ready to run. It keeps the functions its kernels call alive.
+/// A graph that is ready to run, with the functions that its kernels call.
 pub(crate) struct Registered {
     pub program: Arc<Program>,
     _library: Arc<Library>,
@@ -48,7 +48,7 @@ impl WorkerSession {
         }
         let own = request.cluster.as_ref().map_or_else(|| worker.name.clone(), |(_, task)| task.to_string());
         Arc::new(WorkerSession {
-            has_far_master: !request.master_task.is_empty() && request.master_task != own,
+            has_remote_master: !request.master_task.is_empty() && request.master_task != own,
             master_task: request.master_task.clone(),
             master_incarnation: request.master_incarnation,
             cluster: request.cluster.clone(),
@@ -62,21 +62,21 @@ impl WorkerSession {
         })
     }
 
-    /// Counts what its master gets with the answer of a run.
-    pub fn gives(&self, worker: &Worker, key: &str, tensor: &Tensor) {
-        if self.has_far_master {
+    /// Counts a tensor that its master receives with the answer of a run.
+    pub fn count_fetched(&self, worker: &Worker, key: &str, tensor: &Tensor) {
+        if self.has_remote_master {
             worker.counters.sent(key, tensor.byte_size());
         }
     }
 
-    /// Tells those who wait for this session's gradients that none will come.
+    /// Ends its part in synchronous training: no more gradients of this session will arrive.
     pub fn end(&self) {
         if let Some(member) = &self.member {
             member.end();
         }
     }
 
-    /// The session of masters that announce none.
+    /// The session of masters that create none.
     pub fn shared(worker: &Arc<Worker>) -> Arc<WorkerSession> {
         WorkerSession::new(worker, &CreateWorkerSession::default())
     }
@@ -100,7 +100,7 @@ impl WorkerSession {
         Ok(handle)
     }
 
-    /// Forgets a graph; steps of it that run keep it until their end.
+    /// Forgets a graph; steps that are running keep it until they end.
     pub fn deregister(&self, handle: &str) -> Result<()> {
         let found = self.graphs.lock().remove(handle);
         found
@@ -121,11 +121,11 @@ impl Devices for SessionDevices {
     fn device(&self, name: &str) -> Result<(String, Arc<Resources>)> {
         let found = self.devices.iter().find(|device| device.name == name).or_else(|| {
             let wanted = DeviceSpec::parse(name).ok()?;
-            // Functions name devices as their author saw them; only the local part counts here.
+            // Functions name devices of the cluster in which they were written; only the local part applies here.
             let local = DeviceSpec { kind: wanted.kind, id: wanted.id, ..DeviceSpec::default() };
             self.devices.iter().find(|device| DeviceSpec::parse(&device.name).is_ok_and(|spec| spec.matches(&local)))
         });
-        let device = found.or(self.devices.first()).ok_or_else(|| invalid!("no device {name} here"))?;
+        let device = found.or(self.devices.first()).ok_or_else(|| invalid!("this task has no device {name}"))?;
         Ok((device.name.clone(), device.resources.clone()))
     }
 }

@@ -45,7 +45,7 @@ fn its_port_is_that_of_the_task_it_describes() {
     assert_eq!(read(&message, None, Some(0)), "/job:worker/replica:0/task:0 at a:1");
     assert_eq!(
         read(&described(|def| def.port = 65536), None, None),
-        "INVALID_ARGUMENT: ServerDef.port 65536 is no port"
+        "INVALID_ARGUMENT: ServerDef.port 65536 is not a port"
     );
 }
 
@@ -62,5 +62,5 @@ fn what_makes_no_sense_is_refused() {
         def.cluster.iter_mut().for_each(|cluster| drop(cluster.job[0].tasks.insert(-1, "c:1".to_string())));
     };
     assert_eq!(read(&described(negative), None, None), text);
-    assert!(read(b"\xff", None, None).starts_with("INVALID_ARGUMENT: These 1 bytes are no ServerDef"));
+    assert!(read(b"\xff", None, None).starts_with("INVALID_ARGUMENT: 1 bytes are not a ServerDef"));
 }
