@@ -1,4 +1,4 @@
-//! What tasks say to each other, and the trait through which one reaches another.
+//! The calls between tasks: requests, answers, and the trait through which a task calls the worker of another one.
 
 use crate::{ClusterSpec, Task};
 use exec::NodeStats;
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tensor::{Bytes, Tensor};
 
-/// An answer that is still to come. Dropping it cancels the call.
+/// The answer of a call. Dropping it cancels the call.
 pub type Future<'a, T> = Pin<Box<dyn std::future::Future<Output = Result<T>> + Send + 'a>>;
 
 /// A device as its task describes it.
@@ -23,20 +23,20 @@ pub struct DeviceAttributes {
     pub kind: String,
     /// Bytes it may use.
     pub memory_limit: i64,
-    /// Changes when the task restarts.
+    /// A random number, which changes when the task restarts.
     pub incarnation: u64,
 }
 
-/// A master announces a session.
+/// Creates a session on a worker.
 #[derive(Clone, Debug, Default)]
 pub struct CreateWorkerSession {
     /// The session.
     pub session: String,
-    /// Resources of this session are its own.
+    /// The session has resources of its own.
     pub isolate_state: bool,
-    /// Who is master.
+    /// The name of the master's task.
     pub master_task: String,
-    /// The master's incarnation: another one means that it restarted.
+    /// The master's incarnation; another one means that it has restarted.
     pub master_incarnation: i64,
     /// The cluster, if the session brings its own, and the name of this task in it.
     pub cluster: Option<(ClusterSpec, Task)>,
@@ -49,7 +49,7 @@ pub struct RegisterGraph {
     pub session: String,
     /// The graph, every node on a device of this task.
     pub graph: GraphDef,
-    /// Run exactly the ops of the graph.
+    /// Run the ops of the graph as they are, without rewriting them.
     pub no_rewriting: bool,
 }
 
@@ -60,38 +60,38 @@ pub struct RunGraph {
     pub session: String,
     /// The graph.
     pub graph: String,
-    /// The step's number.
+    /// The id of the step.
     pub step_id: u64,
-    /// Values the master feeds, by key.
+    /// The values that the master feeds, by key.
     pub send: Vec<(String, Tensor)>,
-    /// Keys of the values the master wants.
+    /// The keys of the values that the master fetches.
     pub recv: Vec<String>,
-    /// Note when every node ran.
+    /// Record when every node ran.
     pub trace: bool,
     /// One of several calls for the same step.
     pub partial: bool,
-    /// The last of them.
+    /// The last of these calls.
     pub last_partial: bool,
     /// Identifies the request, if it is not zero: a second one with the same id is refused.
     pub request_id: i64,
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct RunGraphAnswer {
-    /// The values the master wanted, by key.
+    /// The values that the master fetches, by key.
     pub recv: Vec<(String, Tensor)>,
-    /// When nodes ran, by device, if it was asked for.
+    /// When nodes ran, by device, if the run was traced.
     pub stats: StepStats,
 }
 
 /// When nodes ran, by device.
 pub type StepStats = Vec<(String, Vec<NodeStats>)>;
 
-/// A tensor asked for by another task.
+/// A request for a tensor of another task.
 #[derive(Clone, Debug, Default)]
 pub struct RecvTensor {
-    /// The step's number.
+    /// The id of the step.
     pub step_id: u64,
     /// The tensor's key.
     pub key: String,
@@ -99,10 +99,10 @@ pub struct RecvTensor {
     pub request_id: i64,
 }
 
-/// A buffer of a collective op, asked for by another task.
+/// A request for a buffer of a collective op.
 #[derive(Clone, Debug, Default)]
 pub struct RecvBuf {
-    /// The step's number.
+    /// The id of the step.
     pub step_id: u64,
     /// The buffer's key.
     pub key: String,
@@ -128,53 +128,53 @@ pub struct Features {
 /// Called with the index of a request and its answer.
 pub type Deliver = Box<dyn FnMut(usize, Result<Received>) + Send>;
 
-/// Asks a task to note which tensors it receives from others, or to tell what it noted.
+/// Controls the log of the tensors that a task receives from others, and reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Logging {
-    /// Begin to note.
+    /// Enable the log.
     pub enable: bool,
-    /// End it.
+    /// Disable the log.
     pub disable: bool,
-    /// Forget everything.
+    /// Clear the log.
     pub clear: bool,
-    /// Steps whose notes are wanted; they are forgotten afterwards.
+    /// The steps to read; they are removed from the log.
     pub steps: Vec<u64>,
 }
 
-/// A tensor that came from another task.
+/// A tensor that was received from another task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransferStats {
-    /// The edge it travelled along.
+    /// The edge of the tensor.
     pub tensor: String,
-    /// The device it came from.
+    /// The device that sent it.
     pub send_device: String,
-    /// The device it was for.
+    /// The device that received it.
     pub recv_device: String,
     /// Its size.
     pub bytes: u64,
-    /// When it was asked for, in microseconds since 1970.
+    /// When it was requested, in microseconds since 1970.
     pub start: u64,
-    /// When it was here.
+    /// When it had arrived, likewise.
     pub end: u64,
 }
 
-/// A task, near or far.
+/// A task as masters and other workers call it, in this process or another one.
 pub trait WorkerClient: Send + Sync {
     /// Its devices.
     fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>>;
-    /// Announces a session.
+    /// Creates a session.
     fn create_session(&self, request: CreateWorkerSession) -> Future<'_, ()>;
     /// Ends a session.
     fn delete_session(&self, session: String) -> Future<'_, ()>;
-    /// Makes a graph ready; gives its handle.
+    /// Prepares a graph to be run; returns its handle.
     fn register_graph(&self, request: RegisterGraph) -> Future<'_, String>;
-    /// Forgets a graph; steps of it that run go on.
+    /// Forgets a graph; its running steps continue.
     fn deregister_graph(&self, session: String, graph: String) -> Future<'_, ()>;
     /// Runs a graph.
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer>;
     /// Forgets a step.
     fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()>;
-    /// Which calls of the following three the task accepts in a better way than one by one.
+    /// What the task accepts in one call instead of several.
     fn features(&self) -> Features {
         Features::default()
     }
@@ -216,9 +216,9 @@ pub trait WorkerClient: Send + Sync {
     }
     /// Waits for a buffer of a collective op.
     fn recv_buf(&self, _: RecvBuf) -> Future<'_, Bytes> {
-        Box::pin(async { Err(unimplemented_op!("this task takes part in no collective operation")) })
+        Box::pin(async { Err(unimplemented_op!("this task does not take part in collective operations")) })
     }
-    /// Notes transfers, or tells them by step.
+    /// Controls the log of transfers, and reads it by step.
     fn logging(&self, _: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
         Box::pin(async { Ok(Vec::new()) })
     }

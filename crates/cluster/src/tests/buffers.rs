@@ -21,7 +21,7 @@ fn ask(meeting: &mut Meeting, key: &str) -> Answer {
 
 /// The answer, if there is one yet.
 fn read(answer: &mut Answer) -> Option<Result<Bytes>> {
-    answer.try_recv().expect("nobody forgot it")
+    answer.try_recv().expect("the consumer is stored or answered")
 }
 
 const DATA: Bytes = Bytes::from_static(b"data");
@@ -63,7 +63,7 @@ fn who_went_away_is_not_waited_for() {
 }
 
 #[test]
-fn the_end_of_a_step_is_told_to_all() {
+fn the_end_of_a_step_fails_all_consumers() {
     let mut meeting = Meeting::default();
     let mut waiting = ask(&mut meeting, "key");
     let error = aborted!("over");

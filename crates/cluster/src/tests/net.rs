@@ -1,5 +1,5 @@
-//! A network inside the process, with links that can be cut and healed, slowed and made to lose calls, and a clock
-//! that stands still until nothing else can happen.
+//! A simulated network in one process: links can be cut, healed, delayed and made to lose calls, and the clock moves only
+//! when nothing else can happen.
 
 use crate::tests::toy;
 use crate::{
@@ -24,7 +24,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub struct Net {
     state: Mutex<State>,
-    /// Those who move the clock, and want to know when somebody begins to sleep.
+    /// The threads that move the clock. They are woken when a sleep begins.
     runners: Mutex<Vec<Thread>>,
 }
 
@@ -33,11 +33,11 @@ struct State {
     workers: BTreeMap<Task, Arc<Worker>>,
     now: Duration,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
-    /// Links that are cut, by both ends, and what to tell when one is.
+    /// The links that are cut, and the running calls with what ends them.
     cut: Vec<(Task, Task)>,
     calls: Vec<(Task, Task, oneshot::Sender<()>)>,
     delay: Duration,
-    /// Methods whose next call gets lost.
+    /// The methods whose next call is lost.
     lose: Vec<&'static str>,
     /// What all tasks accept besides TensorFlow's calls.
     features: Features,
@@ -76,7 +76,7 @@ impl Net {
         self.state.lock().workers[&task(name)].clone()
     }
 
-    /// Another process takes a task's place: with new devices, and without the old one's sessions.
+    /// Replaces a task by a new process, with new devices and without the old sessions.
     pub fn restart(self: &Arc<Self>, name: &str) {
         let spec = self.worker(name).cluster();
         self.start(&spec, &task(name));
@@ -105,7 +105,7 @@ impl Net {
         self.state.lock().delay = time;
     }
 
-    /// The next call of this method gets lost.
+    /// Loses the next call of this method.
     pub fn lose(&self, method: &'static str) {
         self.state.lock().lose.push(method);
     }
@@ -130,7 +130,7 @@ impl Net {
         self.state.lock().now
     }
 
-    /// How many calls are under way between two tasks.
+    /// The number of running calls.
     pub fn calls(&self) -> usize {
         let mut state = self.state.lock();
         state.calls.retain(|(_, _, call)| !call.is_canceled());
@@ -147,7 +147,7 @@ impl Net {
         woken
     }
 
-    /// Wakes the next sleeper; false if nobody sleeps.
+    /// Moves the clock to the end of the next sleep; returns false if there is none.
     fn step(&self) -> bool {
         let mut state = self.state.lock();
         state.sleepers.retain(|(_, sleeper)| !sleeper.is_canceled());
@@ -159,14 +159,15 @@ impl Net {
         true
     }
 
-    /// Runs a future to its end. The clock moves only when the future can go on in no other way.
+    /// Runs a future to its end. The clock moves only when the future cannot continue otherwise.
     pub fn run<T>(&self, future: impl std::future::Future<Output = T>) -> T {
         self.runners.lock().push(std::thread::current());
         run(future, || self.step())
     }
 }
 
-/// Polls a future on this thread; `stuck` may help it on, else it waits to be woken.
+/// Runs a future on this thread. When the future is pending, `stuck` may make it continue; otherwise the thread waits
+/// until the future is woken.
 fn run<T>(future: impl std::future::Future<Output = T>, stuck: impl Fn() -> bool) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -225,7 +226,7 @@ impl Link {
         unavailable!("Task {} at net does not answer: {why}", self.to)
     }
 
-    /// Carries a call over, unless the network prevents it.
+    /// Makes a call, unless the network prevents it.
     fn carry<'a, T: 'a>(
         &'a self,
         method: &'static str,
@@ -264,7 +265,7 @@ impl Link {
     }
 }
 
-/// A call with the client it is made on kept alive.
+/// Methods that pass a call over the network.
 macro_rules! carried {
     ($($method:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => { $(
         fn $method(&self $(, $argument: $kind)*) -> Future<'_, $answer> {

@@ -127,11 +127,11 @@ impl Reading {
     }
 }
 
-/// Ops on a device that wait for ever.
+/// How many ops of a device wait forever.
 #[derive(Default)]
 struct Waiting(AtomicUsize);
 
-/// How many ops of a task wait for ever.
+/// How many ops of a task wait forever.
 pub fn waiting(worker: &Worker) -> usize {
     let of = |resources: &Arc<Resources>| resources.get::<Waiting>("toy", "waiting");
     worker.resources().filter_map(of).map(|waiting| waiting.0.load(Relaxed)).sum()
@@ -149,8 +149,8 @@ fn never(setup: &Setup<'_>) -> Result<Kernel> {
                 done(Err(error.clone()));
             }
         });
-        let told = end.clone();
-        if let Err(error) = ctx.env.cancel.register(move |error| told(error)) {
+        let on_cancel = end.clone();
+        if let Err(error) = ctx.env.cancel.register(move |error| on_cancel(error)) {
             end(&error);
         }
     }))

@@ -31,7 +31,7 @@ pub(crate) type Dial = Box<dyn Fn() -> Result<Channel> + Send + Sync>;
 
 /// The connection to one task, which is made again when it is lost.
 pub(crate) struct Link {
-    /// Its name. If only the address is known, the first answer of the task tells it.
+    /// Its name. If only the address is known, the first answer of the task contains it.
     task: OnceLock<String>,
     pub address: String,
     service: &'static str,

@@ -1,4 +1,4 @@
-//! Small writes leave together, large ones at once, all in order.
+//! Small writes are combined, large ones are written at once, all in order.
 
 use crate::client::coalesced_writes::CoalescedWrites;
 use std::io::{IoSlice, Result};
@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use tokio::io::AsyncWrite;
 
-/// Notes every write. Takes at most so many bytes at a time.
+/// Records every write; accepts at most `most` bytes at a time.
 struct Writes {
     seen: Vec<Vec<u8>>,
     most: usize,
@@ -29,7 +29,7 @@ impl AsyncWrite for &mut Writes {
 }
 
 #[test]
-fn small_writes_wait_once_and_leave_together() {
+fn small_writes_wait_once_and_are_combined() {
     let mut writes = Writes { seen: Vec::new(), most: usize::MAX };
     let mut writer = pin!(CoalescedWrites::new(&mut writes));
     let mut cx = Context::from_waker(Waker::noop());
@@ -43,7 +43,7 @@ fn small_writes_wait_once_and_leave_together() {
 }
 
 #[test]
-fn large_writes_push_out_what_is_held() {
+fn a_large_write_follows_the_buffered_bytes() {
     let mut writes = Writes { seen: Vec::new(), most: 3000 };
     let mut writer = pin!(CoalescedWrites::new(&mut writes));
     let mut cx = Context::from_waker(Waker::noop());
@@ -53,7 +53,7 @@ fn large_writes_push_out_what_is_held() {
 }
 
 #[test]
-fn the_end_takes_what_is_held_along() {
+fn shutdown_writes_the_buffered_bytes() {
     let mut writes = Writes { seen: Vec::new(), most: usize::MAX };
     let mut writer = pin!(CoalescedWrites::new(&mut writes));
     let mut cx = Context::from_waker(Waker::noop());

@@ -1,4 +1,4 @@
-//! The wire: what real TensorFlow sent, what a peer that misbehaves sends, and peers that fall silent.
+//! Tests of the codecs with bytes that TensorFlow sent and with malformed bytes, and of tasks that fail or stop answering.
 
 mod coalesced_writes;
 mod inflate;

@@ -1,6 +1,6 @@
 //! RecvTensor read in chunks: split at every byte, cut off, and over a connection.
 
-use super::wires::{Cable, Shelf, client, server, socket};
+use super::wires::{Cable, FakeWorker, client, server, socket};
 use crate::wire::recv_tensor::{encode_within, message, prefix};
 use crate::wire::tensor_stream::{Head, Outgoing, encode, parse_head};
 use bytes::Bytes;
@@ -103,12 +103,12 @@ fn malformed_answers_are_errors_and_never_panics() {
 
 #[tokio::test]
 async fn chunks_cross_a_connection_and_end_with_it() {
-    let (shelf, tensor) = (Shelf::new(), floats(8 << 20));
-    shelf.tensor.send_replace(Some(Ok((tensor.clone(), false))));
-    let socket = socket(server(shelf));
-    let far = client(&socket);
+    let (worker, tensor) = (FakeWorker::new(), floats(8 << 20));
+    worker.tensor.send_replace(Some(Ok((tensor.clone(), false))));
+    let socket = socket(server(worker));
+    let remote = client(&socket);
     let open = || async {
-        match far.open_tensor(RecvTensor::default()).await.expect("opened") {
+        match remote.open_tensor(RecvTensor::default()).await.expect("opened") {
             OpenedTensor::Stream(stream) => stream,
             OpenedTensor::Whole(_) => panic!("a tensor of 32 MB is streamed"),
         }
