@@ -50,3 +50,6 @@ pub use tensor_stream::{CHUNK, OnOpened, OpenedTensor, RemoteTensor, Stored, Ten
 pub use variable::{Locked, ReferenceVariable, Variable};
 
 pub use graph::ShapeQuery;
+
+#[cfg(test)]
+mod tests;

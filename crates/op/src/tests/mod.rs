@@ -1,0 +1,3 @@
+//! Tests of the types that kernels and executors share.
+
+mod tensor_stream;
