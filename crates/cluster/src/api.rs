@@ -1,13 +1,16 @@
-//! What tasks say to each other, and the trait through which one reaches another.
+//! The calls between tasks: requests, answers, and the trait through which a task calls the worker of another one.
 
 use crate::{ClusterSpec, Task};
 use exec::NodeStats;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use graph::GraphDef;
+use op::{OpenedTensor, Received};
 use status::{Error, Result, unimplemented_op};
 use std::pin::Pin;
-use tensor::{Bytes, DType, Shape, Tensor};
+use tensor::{Bytes, Tensor};
 
-/// An answer that is still to come. Dropping it cancels the call.
+/// The answer of a call. Dropping it cancels the call.
 pub type Future<'a, T> = Pin<Box<dyn std::future::Future<Output = Result<T>> + Send + 'a>>;
 
 /// A device as its task describes it.
@@ -19,20 +22,20 @@ pub struct DeviceAttributes {
     pub kind: String,
     /// Bytes it may use.
     pub memory_limit: i64,
-    /// Changes when the task restarts.
+    /// A random number, which changes when the task restarts.
     pub incarnation: u64,
 }
 
-/// A master announces a session.
+/// Creates a session on a worker.
 #[derive(Clone, Debug, Default)]
 pub struct CreateWorkerSession {
     /// The session.
     pub session: String,
-    /// Resources of this session are its own.
+    /// The session has resources of its own.
     pub isolate_state: bool,
-    /// Who is master.
+    /// The name of the master's task.
     pub master_task: String,
-    /// The master's incarnation: another one means that it restarted.
+    /// The master's incarnation; another one means that it has restarted.
     pub master_incarnation: i64,
     /// The cluster, if the session brings its own, and the name of this task in it.
     pub cluster: Option<(ClusterSpec, Task)>,
@@ -45,7 +48,7 @@ pub struct RegisterGraph {
     pub session: String,
     /// The graph, every node on a device of this task.
     pub graph: GraphDef,
-    /// Run exactly the ops of the graph.
+    /// Run the ops of the graph as they are, without rewriting them.
     pub no_rewriting: bool,
 }
 
@@ -56,45 +59,49 @@ pub struct RunGraph {
     pub session: String,
     /// The graph.
     pub graph: String,
-    /// The step's number.
+    /// The id of the step.
     pub step_id: u64,
-    /// Values the master feeds, by key.
+    /// The values that the master feeds, by key.
     pub send: Vec<(String, Tensor)>,
-    /// Keys of the values the master wants.
+    /// The keys of the values that the master fetches.
     pub recv: Vec<String>,
-    /// Note when every node ran.
+    /// Record when every node ran.
     pub trace: bool,
     /// One of several calls for the same step.
     pub partial: bool,
-    /// The last of them.
+    /// The last of these calls.
     pub last_partial: bool,
+    /// Identifies the request, if it is not zero: a second one with the same id is refused.
+    pub request_id: i64,
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct RunGraphAnswer {
-    /// The values the master wanted, by key.
+    /// The values that the master fetches, by key.
     pub recv: Vec<(String, Tensor)>,
-    /// When nodes ran, by device, if it was asked for.
+    /// When nodes ran, by device, if the run was traced.
     pub stats: StepStats,
 }
 
 /// When nodes ran, by device.
 pub type StepStats = Vec<(String, Vec<NodeStats>)>;
 
-/// A tensor asked for by another task.
+/// A request for a tensor of another task.
 #[derive(Clone, Debug, Default)]
 pub struct RecvTensor {
-    /// The step's number.
+    /// The id of the step.
     pub step_id: u64,
     /// The tensor's key.
     pub key: String,
+    /// Identifies the request, if it is not zero: a second one with the same id is refused.
+    pub request_id: i64,
 }
 
-/// A buffer of a collective op, asked for by another task.
+/// A request for a buffer of a collective op.
 #[derive(Clone, Debug, Default)]
 pub struct RecvBuf {
-    /// The step's number.
+    /// The id of the step.
     pub step_id: u64,
     /// The buffer's key.
     pub key: String,
@@ -102,88 +109,115 @@ pub struct RecvBuf {
     pub device: String,
     /// The incarnation of that device.
     pub incarnation: u64,
+    /// The size that the caller expects; for messages.
+    pub num_bytes: i64,
+    /// Identifies the request, if it is not zero: a second one with the same id is refused.
+    pub request_id: i64,
 }
 
-/// Asks a task to note which tensors it receives from others, or to tell what it noted.
+/// What a task accepts besides TensorFlow's calls, as it said in its last answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Several requests for tensors in one call (`recv_tensors`).
+    pub recv_batches: bool,
+    /// The ends of steps together with a run (`run_graph_after`).
+    pub step_ends: bool,
+}
+
+/// Called with the index of a request and its answer.
+pub type Deliver = Box<dyn FnMut(usize, Result<Received>) + Send>;
+
+/// Controls the log of the tensors that a task receives from others, and reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Logging {
-    /// Begin to note.
+    /// Enable the log.
     pub enable: bool,
-    /// End it.
+    /// Disable the log.
     pub disable: bool,
-    /// Forget everything.
+    /// Clear the log.
     pub clear: bool,
-    /// Steps whose notes are wanted; they are forgotten afterwards.
+    /// The steps to read; they are removed from the log.
     pub steps: Vec<u64>,
 }
 
-/// A tensor that came from another task.
+/// A tensor that was received from another task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransferStats {
-    /// The edge it travelled along.
+    /// The edge of the tensor.
     pub tensor: String,
-    /// The device it came from.
+    /// The device that sent it.
     pub send_device: String,
-    /// The device it was for.
+    /// The device that received it.
     pub recv_device: String,
     /// Its size.
     pub bytes: u64,
-    /// When it was asked for, in microseconds since 1970.
+    /// When it was requested, in microseconds since 1970.
     pub start: u64,
-    /// When it was here.
+    /// When it had arrived, likewise.
     pub end: u64,
 }
 
-/// A tensor that another task has, as it is given to whoever wants it piece by piece.
-pub enum Arriving {
-    /// All of it, and whether it is dead.
-    Whole(Tensor, bool),
-    /// Its bytes follow.
-    Pieces(Box<dyn Stream>),
-}
-
-/// The bytes of a tensor of plain elements on their way. Dropping it ends the call.
-pub trait Stream: Send {
-    /// The element type.
-    fn dtype(&self) -> DType;
-    /// The shape.
-    fn shape(&self) -> &Shape;
-    /// The next bytes; none after the last.
-    fn next(&mut self) -> Future<'_, Option<Bytes>>;
-}
-
-/// A task, near or far.
+/// A task as masters and other workers call it, in this process or another one.
 pub trait WorkerClient: Send + Sync {
     /// Its devices.
     fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>>;
-    /// Announces a session.
+    /// Creates a session.
     fn create_session(&self, request: CreateWorkerSession) -> Future<'_, ()>;
     /// Ends a session.
     fn delete_session(&self, session: String) -> Future<'_, ()>;
-    /// Makes a graph ready; gives its handle.
+    /// Prepares a graph to be run; returns its handle.
     fn register_graph(&self, request: RegisterGraph) -> Future<'_, String>;
-    /// Forgets a graph; steps of it that run go on.
+    /// Forgets a graph; its running steps continue.
     fn deregister_graph(&self, session: String, graph: String) -> Future<'_, ()>;
     /// Runs a graph.
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer>;
     /// Forgets a step.
     fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()>;
+    /// What the task accepts in one call instead of several.
+    fn features(&self) -> Features {
+        Features::default()
+    }
+    /// Forgets the steps that have ended, then runs a graph. The outer result is an error if the task did not answer.
+    fn run_graph_after<'a>(&'a self, ended: &'a [u64], request: RunGraph) -> Future<'a, Result<RunGraphAnswer>> {
+        Box::pin(async move {
+            self.cleanup_graphs(ended).await?;
+            Ok(self.run_graph(request).await)
+        })
+    }
+    /// Forgets several steps.
+    fn cleanup_graphs<'a>(&'a self, steps: &'a [u64]) -> Future<'a, ()> {
+        Box::pin(async move {
+            for &step_id in steps {
+                self.cleanup_graph(step_id).await?;
+            }
+            Ok(())
+        })
+    }
+    /// Waits for several tensors; delivers each as soon as it is there.
+    fn recv_tensors(&self, requests: Vec<RecvTensor>, mut deliver: Deliver) -> Future<'_, ()> {
+        Box::pin(async move {
+            let receive = |(index, request)| async move { (index, self.recv_tensor(request).await) };
+            let mut answers: FuturesUnordered<_> = requests.into_iter().enumerate().map(receive).collect();
+            while let Some((index, received)) = answers.next().await {
+                deliver(index, received);
+            }
+            Ok(())
+        })
+    }
     /// Forgets containers; the default one if none is named.
     fn cleanup_all(&self, containers: Vec<String>) -> Future<'_, ()>;
     /// Waits for a tensor.
-    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)>;
-    /// Waits for a tensor, and leaves it where it is: it comes piece by piece, if its task can do that.
-    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
-        Box::pin(async move {
-            let (tensor, dead) = self.recv_tensor(request).await?;
-            Ok(Arriving::Whole(tensor, dead))
-        })
+    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, Received>;
+    /// Waits for a tensor that is to be read in chunks. A large one stays with its task until it is read, if the task
+    /// supports that.
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, OpenedTensor> {
+        Box::pin(async move { self.recv_tensor(request).await.map(OpenedTensor::Whole) })
     }
     /// Waits for a buffer of a collective op.
     fn recv_buf(&self, _: RecvBuf) -> Future<'_, Bytes> {
-        Box::pin(async { Err(unimplemented_op!("this task takes part in no collective operation")) })
+        Box::pin(async { Err(unimplemented_op!("this task does not take part in collective operations")) })
     }
-    /// Notes transfers, or tells them by step.
+    /// Controls the log of transfers, and reads it by step.
     fn logging(&self, _: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
         Box::pin(async { Ok(Vec::new()) })
     }

@@ -21,3 +21,8 @@ pub(crate) fn nonzero() -> u64 {
 pub(crate) fn session_handle() -> String {
     format!("{:016x}", nonzero())
 }
+
+/// The id of a request, by which its receiver recognizes a repetition of it; never zero.
+pub(crate) fn request_id() -> i64 {
+    rand::rng().random_range(1..=i64::MAX)
+}

@@ -13,6 +13,7 @@ mod ids;
 mod local_runtime;
 mod master;
 mod master_client;
+mod request_dedup;
 mod runtime;
 mod spec;
 mod transport;
@@ -20,18 +21,20 @@ mod worker;
 
 pub use address::host_and_port;
 pub use api::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, StepStats, Stream, TransferStats, WorkerClient,
+    CreateWorkerSession, Deliver, DeviceAttributes, Features, Future, Logging, RecvBuf, RecvTensor, RegisterGraph,
+    RunGraph, RunGraphAnswer, StepStats, TransferStats, WorkerClient,
 };
 pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};
 pub use local_runtime::LocalRuntime;
 pub use master::{CallableOptions, CostNode, Master, RunMetadata, RunStep, RunStepAnswer};
 pub use master_client::MasterClient;
+pub use op::{OpenedTensor, TensorStream};
+pub use request_dedup::RequestDedup;
 pub use runtime::{Runtime, Work};
 pub use spec::{Addresses, ClusterSpec, Task};
 pub use transport::{NoTransport, Transport};
-pub use worker::{TaskCounts, Worker, WorkerOptions};
+pub use worker::{RemoteWorker, TaskCounts, Worker, WorkerOptions};
 
 #[cfg(test)]
 mod tests;

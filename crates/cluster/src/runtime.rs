@@ -15,6 +15,11 @@ pub trait Runtime: Send + Sync {
     /// Ends after this time. The timer is cancelled when the future is dropped.
     fn sleep(&self, time: Duration) -> Work;
 
+    /// Completes when the tasks that are ready now have run.
+    fn yield_now(&self) -> Work {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Runs work that may take long on this thread. A runtime whose threads move messages lets another thread do that
     /// meanwhile: a task that plans a large graph must still answer when others ask whether it is alive.
     fn run_long(&self, work: &mut dyn FnMut()) {

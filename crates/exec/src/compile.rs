@@ -29,7 +29,7 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
         node_kernels.push(kernel.map_err(|error| error.at_node(&flat.def.name))?);
     }
     crate::fuse::fuse(&mut graph, &mut node_kernels);
-    let pulls = crate::pull::pull(&mut graph, &mut node_kernels);
+    let streamed = crate::streamed_inputs::stream_inputs(&mut graph, &mut node_kernels);
     let (frames, frame_of_node) = find_frames(&graph)?;
     let mut program = Program {
         nodes: Vec::with_capacity(graph.nodes.len()),
@@ -40,7 +40,8 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
         results: 0,
         spare: Mutex::default(),
     };
-    for (((flat, kernel), pulls), &frame) in graph.nodes.iter().zip(node_kernels).zip(pulls).zip(&frame_of_node) {
+    let nodes = graph.nodes.iter().zip(node_kernels).zip(streamed).zip(&frame_of_node);
+    for (((flat, kernel), streamed_inputs), &frame) in nodes {
         let uninitialized = kernels.registry().signature(&flat.def.op).is_some_and(|op| op.allows_uninitialized_input);
         let mut node = make_node(flat, kernel, uninitialized, frame, &mut program);
         if !path.is_empty() {
@@ -48,7 +49,7 @@ pub fn compile(mut graph: FlatGraph, kernels: &Kernels, library: &Arc<Library>, 
             node.device = library.devices().device(&flat.def.device)?.0.into();
         }
         node.inlined = library.is_inlined(&flat.def.op);
-        program.nodes.push(Node { pulls, ..node });
+        program.nodes.push(Node { streamed_inputs, ..node });
     }
     lay_edges(&graph, &mut program);
     for (id, flat) in graph.nodes.iter().enumerate() {
@@ -106,7 +107,7 @@ fn make_node(flat: &FlatNode, kernel: Arc<Kernel>, uninitialized: bool, frame: u
         kind,
         inlined: false,
         kernel,
-        pulls: Vec::new(),
+        streamed_inputs: Vec::new(),
     }
 }
 

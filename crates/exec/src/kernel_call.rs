@@ -38,7 +38,7 @@ impl Execution {
         let call = || {
             let found = run(ctx, resolve(node, inputs)?)?;
             let values = found.into_iter().enumerate().map(|(index, stored)| {
-                let stays = stored.shape().elements() >= op::PIECE / 4 && self.is_only_sent(node, index);
+                let stays = stored.shape().elements() >= op::CHUNK / 4 && self.is_only_sent(node, index);
                 Ok(Some(if stays { Value::Stored(stored) } else { Value::Tensor(stored.read()?) }))
             });
             values.collect::<Result<Produced>>()

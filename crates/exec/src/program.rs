@@ -46,15 +46,15 @@ pub(crate) struct Node {
     /// Calls a function that TensorFlow would inline: a trace shows only the nodes of the body.
     pub inlined: bool,
     /// Inputs that it receives from other tasks itself, in order.
-    pub pulls: Vec<Pull>,
+    pub streamed_inputs: Vec<StreamedInput>,
 }
 
-/// An input that a node receives in pieces; it replaces a Recv.
-pub(crate) struct Pull {
-    /// Which input.
-    pub place: usize,
+/// An input that a node receives in chunks, instead of the Recv that was removed.
+pub(crate) struct StreamedInput {
+    /// Its index among the node's inputs.
+    pub index: usize,
     pub transfer: Transfer,
-    /// The Recv, for messages and traces.
+    /// The name and op of the Recv, for messages and traces.
     pub name: Arc<str>,
     pub op: Arc<str>,
 }

@@ -1,4 +1,4 @@
-//! The rendezvous of one step inside this process.
+//! The rendezvous of one step in this process: matches tensors that are sent with the receivers that ask for them.
 
 use op::{Received, Rendezvous, Stored};
 use parking_lot::Mutex;
@@ -7,17 +7,17 @@ use status::{Error, Result};
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// A value that was sent.
+/// What was sent under a key.
 #[derive(Clone)]
 pub enum Sent {
     /// A tensor, and whether it is dead.
     Tensor(Tensor, bool),
-    /// A tensor that is still in its file.
+    /// A tensor that is still in a file.
     Stored(Arc<dyn Stored>),
 }
 
 impl Sent {
-    /// The tensor, which is read if it is in a file.
+    /// The tensor, read now if it is still in a file.
     pub fn read(self) -> Result<Received> {
         match self {
             Sent::Tensor(tensor, dead) => Ok((tensor, dead)),
@@ -26,9 +26,9 @@ impl Sent {
     }
 }
 
-type Reader = Box<dyn FnOnce(Result<Sent>) + Send>;
+type Receiver = Box<dyn FnOnce(Result<Sent>) + Send>;
 
-/// A rendezvous whose both ends are in this process.
+/// A rendezvous whose senders and receivers are in this process.
 #[derive(Default)]
 pub struct LocalRendezvous {
     slots: Mutex<Slots>,
@@ -41,39 +41,39 @@ struct Slots {
 }
 
 enum Slot {
-    Value(Sent),
-    Reader(Reader),
+    Sent(Sent),
+    Wanted(Receiver),
 }
 
 impl Slots {
-    /// Stores the value, or returns it with the reader that waits for it.
-    fn send(&mut self, key: &str, sent: Sent) -> Result<Option<(Reader, Sent)>> {
+    /// Stores what was sent, or returns it with the receiver that waits for it.
+    fn send(&mut self, key: &str, sent: Sent) -> Result<Option<(Receiver, Sent)>> {
         if let Some(error) = &self.aborted {
             return Err(error.clone());
         }
         match self.waiting.remove(key) {
-            Some(Slot::Reader(reader)) => Ok(Some((reader, sent))),
-            Some(Slot::Value(_)) => Err(status::internal!("Duplicated send: {key}")),
+            Some(Slot::Wanted(receiver)) => Ok(Some((receiver, sent))),
+            Some(Slot::Sent(_)) => Err(status::internal!("Duplicated send: {key}")),
             None => {
-                self.waiting.insert(key.to_string(), Slot::Value(sent));
+                self.waiting.insert(key.to_string(), Slot::Sent(sent));
                 Ok(None)
             }
         }
     }
 
-    /// Stores the reader, or returns it with the value.
-    fn recv(&mut self, key: &str, reader: Reader) -> Option<(Reader, Result<Sent>)> {
+    /// Stores the receiver, or returns it with what it receives.
+    fn recv(&mut self, key: &str, receiver: Receiver) -> Option<(Receiver, Result<Sent>)> {
         if let Some(error) = &self.aborted {
-            return Some((reader, Err(error.clone())));
+            return Some((receiver, Err(error.clone())));
         }
         match self.waiting.remove(key) {
-            Some(Slot::Value(sent)) => Some((reader, Ok(sent))),
-            Some(first @ Slot::Reader(_)) => {
+            Some(Slot::Sent(sent)) => Some((receiver, Ok(sent))),
+            Some(first @ Slot::Wanted(_)) => {
                 self.waiting.insert(key.to_string(), first);
-                Some((reader, Err(status::internal!("Duplicated recv: {key}"))))
+                Some((receiver, Err(status::internal!("Duplicated recv: {key}"))))
             }
             None => {
-                self.waiting.insert(key.to_string(), Slot::Reader(reader));
+                self.waiting.insert(key.to_string(), Slot::Wanted(receiver));
                 None
             }
         }
@@ -81,18 +81,18 @@ impl Slots {
 }
 
 impl LocalRendezvous {
-    /// Like `recv`, but does not read a tensor that is in a file.
+    /// Like `recv`, but leaves a tensor that is in a file there.
     pub fn recv_unread(&self, key: &str, done: impl FnOnce(Result<Sent>) + Send + 'static) {
         let answer = self.slots.lock().recv(key, Box::new(done));
-        if let Some((reader, sent)) = answer {
-            reader(sent);
+        if let Some((receiver, sent)) = answer {
+            receiver(sent);
         }
     }
 
     fn put(&self, key: &str, sent: Sent) -> Result<()> {
-        let reader = self.slots.lock().send(key, sent)?;
-        if let Some((reader, sent)) = reader {
-            reader(Ok(sent)); // outside the lock, because the reader may call this rendezvous
+        let waiting = self.slots.lock().send(key, sent)?;
+        if let Some((receiver, sent)) = waiting {
+            receiver(Ok(sent)); // outside the lock: the receiver may use the rendezvous again
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Rendezvous for LocalRendezvous {
         self.recv_unread(key, move |sent| done(sent.and_then(Sent::read)));
     }
 
-    fn offer(&self, key: &str, stored: Arc<dyn Stored>) -> Result<()> {
+    fn send_stored(&self, key: &str, stored: Arc<dyn Stored>) -> Result<()> {
         self.put(key, Sent::Stored(stored))
     }
 
@@ -121,8 +121,8 @@ impl Rendezvous for LocalRendezvous {
             std::mem::take(&mut slots.waiting)
         };
         for slot in waiting.into_values() {
-            if let Slot::Reader(reader) = slot {
-                reader(Err(error.clone()));
+            if let Slot::Wanted(receiver) = slot {
+                receiver(Err(error.clone()));
             }
         }
     }

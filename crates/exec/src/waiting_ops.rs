@@ -3,10 +3,10 @@
 
 use crate::core::{Produced, Ready};
 use crate::executor::{Execution, Message, Work};
-use crate::far::add_far;
 use crate::kernel_call::{panic_error, resolve};
 use crate::node_stats::record;
 use crate::program::Node;
+use crate::tensor_stream::add_remote_inputs;
 use op::{Ctx, Outputs, Received, Run, Transfer, Value};
 use smallvec::smallvec;
 use status::{Result, internal};
@@ -23,7 +23,7 @@ impl Execution {
             Err(error) => return Some(Err(error.at_node(&node.name))),
         };
         let at = (work.frame_key, work.ready.iteration);
-        let dead = add_far(&mut inputs, node, at, &self.env, self.env.stats.as_ref());
+        let dead = add_remote_inputs(&mut inputs, node, at, &self.env, self.env.stats.as_ref());
         let ctx = Ctx { env: &self.env, frame: work.frame_key, iteration: work.ready.iteration };
         let start = self.env.stats.as_ref().map_or(0, |stats| stats.now());
         let (execution, mut ready, scheduled) = (self.clone(), work.ready, work.scheduled);
@@ -48,7 +48,7 @@ impl Execution {
         let rendezvous = &self.env.rendezvous;
         let sent = match work.inputs.into_iter().next().flatten() {
             _ if work.ready.dead => rendezvous.send(&key, dead_tensor(), true),
-            Some(Value::Stored(stored)) => rendezvous.offer(&key, stored),
+            Some(Value::Stored(stored)) => rendezvous.send_stored(&key, stored),
             Some(value) => value.read().and_then(|tensor| rendezvous.send(&key, tensor, false)),
             None => Err(internal!("nothing to send")),
         };

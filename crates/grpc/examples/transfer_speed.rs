@@ -65,7 +65,8 @@ fn worker() -> status::Result<Arc<Worker>> {
 }
 
 fn receive(runtime: &Runtime, client: &Arc<dyn WorkerClient>, step_id: u64, key: &str) -> status::Result<()> {
-    let (tensor, _) = runtime.block_on(client.recv_tensor(RecvTensor { step_id, key: key.to_string() }))?;
+    let (tensor, _) =
+        runtime.block_on(client.recv_tensor(RecvTensor { step_id, key: key.to_string(), request_id: 0 }))?;
     std::hint::black_box(&tensor);
     Ok(())
 }

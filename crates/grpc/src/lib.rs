@@ -1,4 +1,8 @@
-//! I am the wire: services, clients, codecs. I decode, call, encode; I decide nothing.
+//! The gRPC transport: servers of TensorFlow's MasterService and WorkerService, clients for them, and the conversion
+//! between protocol buffers and the types of `cluster`.
+//!
+//! The crate decodes requests, calls, and encodes answers. Decisions about when and how often calls are made belong to
+//! `cluster`. Start at [`serve`] for a server and at [`GrpcPeers`] for connections to other tasks.
 #![forbid(unsafe_code)]
 
 mod client;

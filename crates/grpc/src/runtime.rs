@@ -28,6 +28,10 @@ impl Runtime for TokioRuntime {
         Box::pin(tokio::time::sleep(time))
     }
 
+    fn yield_now(&self) -> Work {
+        Box::pin(tokio::task::yield_now())
+    }
+
     fn run_long(&self, work: &mut dyn FnMut()) {
         match Handle::try_current() {
             Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),

@@ -2,11 +2,12 @@
 
 use crate::client::channel;
 use crate::client::link::{LEAST_PATIENCE, Link, PATIENCE};
-use crate::client::worker::FarWorker;
-use crate::server::{PIECES_WINDOW, TENSOR_WINDOW};
+use crate::client::worker::GrpcWorker;
+use crate::server::{STREAM_WINDOW, TENSOR_WINDOW};
 use cluster::{Task, Transport, WorkerClient};
 use status::Result;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -40,6 +41,7 @@ impl Transport for GrpcTransport {
             dial()?; // reports a malformed address now, and not in the middle of a step
             Result::Ok(Arc::new(Link::to_worker(task.to_string(), address.to_string(), patience, dial)))
         };
-        Ok(Arc::new(FarWorker { link: link(TENSOR_WINDOW)?, slow: link(PIECES_WINDOW)?, ended: Arc::default() }))
+        let (link, stream_link) = (link(TENSOR_WINDOW)?, link(STREAM_WINDOW)?);
+        Ok(Arc::new(GrpcWorker { link, stream_link, accepts_ended_steps: AtomicBool::new(false) }))
     }
 }

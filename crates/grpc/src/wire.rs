@@ -1,14 +1,15 @@
-//! Messages of the two services, and what they become.
+//! Converts the messages of the two services to the types of `cluster`, and back.
 
-pub(crate) mod answers;
 pub(crate) mod buffers;
-pub(crate) mod pieces;
+pub(crate) mod extensions;
+pub(crate) mod message_reader;
+pub(crate) mod recv_batch;
+pub(crate) mod recv_tensor;
 pub(crate) mod server_def;
 pub(crate) mod session_options;
-pub(crate) mod split;
 pub(crate) mod stats;
-pub(crate) mod together;
-pub(crate) mod transfer;
+pub(crate) mod tensor_list;
+pub(crate) mod tensor_stream;
 
 use bytes::Bytes;
 use cluster::{
@@ -21,17 +22,15 @@ use proto::tensorflow::config_proto::Experimental;
 use stats::{decode_run_metadata, decode_stats, encode_stats, run_metadata};
 use status::{Code, Error, Result};
 use std::time::Duration;
-use tensor::wire::{decode_shape, decode_tensor, encode_tensor};
+use tensor::wire::{decode_shape, decode_tensor};
 use tensor::{Buffer, DType, Tensor};
 
-/// The longest text that fits into a gRPC header.
+/// The longest error text in a gRPC header.
 const MAX_TEXT: usize = 3072;
 
-/// In an answer whose body holds an error: it is only the consequence of another one.
-pub(crate) const DERIVED_HEADER: &str = "flowgrid-derived";
-/// Details of an error that is only the consequence of another one.
+/// The payload of an error that is only a consequence of another one.
 const DERIVED: &str = "type.googleapis.com/tensorflow.DerivedStatus";
-/// Details of an error that a task gives when it does not know what it was told before it restarted.
+/// The payload of an error that says that the task may have restarted.
 const RESTARTED: &str = "type.googleapis.com/tensorflow.distributed_runtime.WorkerPossiblyRestarted";
 
 /// An error as gRPC carries it.
@@ -46,7 +45,7 @@ pub(crate) fn status(error: Error) -> tonic::Status {
     tonic::Status::with_details(tonic::Code::from_i32(error.code as i32), text, details)
 }
 
-/// What TensorFlow wants to know of an error besides its code and text.
+/// The payloads of an error, besides its code and text.
 fn details(error: &Error) -> bytes::Bytes {
     let mut payloads = pb::distributed_runtime::GrpcPayloadContainer::default();
     if error.derived {
@@ -59,7 +58,7 @@ fn details(error: &Error) -> bytes::Bytes {
     payloads.encode_to_vec().into()
 }
 
-/// What gRPC carried, as an error.
+/// An error from gRPC's status.
 pub(crate) fn error(status: tonic::Status) -> Error {
     let details = pb::distributed_runtime::GrpcPayloadContainer::decode(status.details());
     let mut error = Error::new(Code::from_number(status.code() as i32), status.message());
@@ -87,7 +86,7 @@ pub(crate) fn decode_device(device: pb::DeviceAttributes) -> DeviceAttributes {
     }
 }
 
-/// The task whose devices an answer tells.
+/// The task whose devices an answer lists.
 pub(crate) fn answering_task(answer: pb::GetStatusResponse) -> Option<String> {
     let device = graph::DeviceSpec::parse(&answer.device_attributes.first()?.name).ok()?;
     Task::of_device(&device).map(|task| task.to_string())
@@ -142,7 +141,7 @@ pub(crate) fn encode_session_config(config: &SessionConfig) -> pb::ConfigProto {
     }
 }
 
-/// Whether a session has resources of its own: one that brings its cluster has, unless it wants to share them.
+/// Whether a session has resources of its own. A session that brings its cluster has, unless it asks to share them.
 fn is_isolated(asked: bool, own_cluster: bool, options: Option<&Experimental>) -> bool {
     let shared = options.is_some_and(|options| options.share_session_state_in_clusterspec_propagation);
     if own_cluster { !shared } else { asked }
@@ -163,7 +162,7 @@ fn cluster_spec(def: pb::ClusterDef) -> Result<ClusterSpec> {
 }
 
 fn task_number(index: i32) -> Result<u32> {
-    u32::try_from(index).map_err(|_| status::invalid!("Task {index} of a cluster: numbers of tasks begin with 0"))
+    u32::try_from(index).map_err(|_| status::invalid!("Task {index} of a cluster: task indexes start at 0"))
 }
 
 fn encode_cluster(spec: &ClusterSpec) -> pb::ClusterDef {
@@ -182,7 +181,7 @@ fn run_options(options: pb::RunOptions) -> RunOptions {
     }
 }
 
-/// Tensors with names, whose contents may have come apart from their message.
+/// Tensors with names, whose contents may be separate from their message.
 fn named(
     tensors: Vec<pb::NamedTensorProto>,
     mut content: impl FnMut(usize) -> Option<Buffer>,
@@ -191,7 +190,7 @@ fn named(
     tensors.map(|(place, named)| Ok((named.name, with_content(named.tensor, content(place))?))).collect()
 }
 
-/// A tensor whose content may have come apart from its message.
+/// A tensor whose content may be separate from its message.
 fn with_content(message: Option<pb::TensorProto>, content: Option<Buffer>) -> Result<Tensor> {
     let mut message = message.unwrap_or_default();
     let Some(content) = content else { return decode_tensor(message) };
@@ -203,34 +202,44 @@ fn with_content(message: Option<pb::TensorProto>, content: Option<Buffer>) -> Re
     decode_tensor(message)
 }
 
-/// A step, with the way to the contents of its feeds.
-pub(crate) const RUN_STEP: split::Form = request(&[2, 2, 4]);
-/// The same for a callable.
-pub(crate) const RUN_CALLABLE: split::Form = request(&[3, 4]);
-/// The same for the run of a graph.
-pub(crate) const RUN_GRAPH: split::Form = request(&[3, 2, 4]);
+/// The layout of a step's request.
+pub(crate) const RUN_STEP: message_reader::Layout = request(&[2, 2, 4]);
+/// The layout of a callable's request.
+pub(crate) const RUN_CALLABLE: message_reader::Layout = request(&[3, 4]);
+/// The layout of a RunGraph request.
+pub(crate) const RUN_GRAPH: message_reader::Layout = request(&[3, 2, 4]);
 
-/// Answers, with the way to the contents of what was fetched.
-pub(crate) const RUN_STEP_ANSWER: split::Form = answer(&[1, 2, 4]);
-pub(crate) const RUN_CALLABLE_ANSWER: split::Form = answer(&[1, 4]);
-pub(crate) const RUN_GRAPH_ANSWER: split::Form = answer(&[1, 2, 4]);
+/// The layouts of answers.
+pub(crate) const RUN_STEP_ANSWER: message_reader::Layout = answer(&[1, 2, 4]);
+pub(crate) const RUN_CALLABLE_ANSWER: message_reader::Layout = answer(&[1, 4]);
+pub(crate) const RUN_GRAPH_ANSWER: message_reader::Layout = answer(&[1, 2, 4]);
 
-/// Contents of tensors below this size are not worth a block of their own.
-const APART_FROM: usize = 16 << 10;
+/// Smaller contents of tensors stay in the message.
+const SEPARATE_FROM: usize = 16 << 10;
 
-const fn request(path: &'static [u64]) -> split::Form {
-    split::Form { path, apart_from: APART_FROM, broken: |what| status::invalid!("The request cannot be read: {what}") }
+const fn request(path: &'static [u64]) -> message_reader::Layout {
+    message_reader::Layout {
+        path,
+        separate_from: SEPARATE_FROM,
+        broken: |what| status::invalid!("The request cannot be read: {what}"),
+    }
 }
 
-const fn answer(path: &'static [u64]) -> split::Form {
-    split::Form { path, apart_from: APART_FROM, broken: |what| status::internal!("The answer cannot be read: {what}") }
+const fn answer(path: &'static [u64]) -> message_reader::Layout {
+    message_reader::Layout {
+        path,
+        separate_from: SEPARATE_FROM,
+        broken: |what| status::internal!("The answer cannot be read: {what}"),
+    }
 }
 
-/// The feeds of a step or callable, in its request.
-const fn feeds(field: u8) -> answers::List {
-    answers::List {
+/// The list of feeds in a request.
+const fn feeds(field: u8) -> tensor_list::List {
+    tensor_list::List {
         field,
-        too_long: |length| status::exhausted!("The feeds of this step have {length} bytes, and a request holds 2 GiB"),
+        too_long: |length| {
+            status::exhausted!("The feeds of this step have {length} bytes, and a request holds at most 2 GiB")
+        },
     }
 }
 
@@ -271,18 +280,18 @@ pub(crate) fn encode_run_step(session: &str, step: RunStep) -> Result<Vec<Bytes>
         store_errors_in_response_body: true,
         request_id: 0,
     };
-    answers::message(&feeds(2), &step.feeds, &rest)
+    tensor_list::encode(&feeds(2), &step.feeds, &rest)
 }
 
 pub(crate) fn encode_run_callable(session: &str, handle: i64, tensors: &[Tensor]) -> Result<Vec<Bytes>> {
     let session_handle = session.to_string();
     let rest = pb::RunCallableRequest { session_handle, handle, ..pb::RunCallableRequest::default() };
-    answers::message(&feeds(3), tensors, &rest)
+    tensor_list::encode(&feeds(3), tensors, &rest)
 }
 
 pub(crate) fn run_step_answer(answer: RunStepAnswer) -> Result<Vec<Bytes>> {
     let metadata = Some(run_metadata(answer.metadata));
-    answers::answer(&answer.tensors, &pb::RunStepResponse { metadata, ..pb::RunStepResponse::default() })
+    tensor_list::encode_answer(&answer.tensors, &pb::RunStepResponse { metadata, ..pb::RunStepResponse::default() })
 }
 
 pub(crate) fn run_step_error(error: Error) -> pb::RunStepResponse {
@@ -306,7 +315,7 @@ pub(crate) fn decode_run_step_answer(
     Ok(RunStepAnswer { tensors: tensors.collect::<Result<_>>()?, metadata })
 }
 
-/// What a step told about itself, as a RunMetadata message: event files keep it.
+/// The metadata of a step as a RunMetadata message, as event files store it.
 pub fn run_metadata_message(metadata: &RunMetadata) -> tensor::Bytes {
     run_metadata(metadata.clone()).encode_to_vec().into()
 }
@@ -411,16 +420,11 @@ pub(crate) fn run_graph(
         trace: request.exec_opts.is_some_and(|options| options.record_timeline || options.record_costs),
         partial: request.is_partial,
         last_partial: request.is_last_partial_run,
+        request_id: request.request_id,
     })
 }
 
-/// What tells a request from others, in the form TensorFlow prints messages.
-pub(crate) fn describe_run_graph(request: &pb::RunGraphRequest) -> String {
-    let (graph, step, id) = (&request.graph_handle, request.step_id, request.request_id);
-    format!("graph_handle: \"{graph}\" step_id: {step} session_handle: \"{}\" request_id: {id}", request.session_handle)
-}
-
-/// The same of a step.
+/// A RunStep request as TensorFlow prints it.
 pub(crate) fn describe_run_step(request: &pb::RunStepRequest) -> String {
     format!("session_handle: \"{}\" request_id: {}", request.session_handle, request.request_id)
 }
@@ -429,7 +433,7 @@ pub(crate) fn get_status() -> pb::GetStatusRequest {
     pb::GetStatusRequest {}
 }
 
-pub(crate) fn encode_run_graph(request: RunGraph, request_id: i64) -> Result<Vec<bytes::Bytes>> {
+pub(crate) fn encode_run_graph(request: RunGraph) -> Result<Vec<bytes::Bytes>> {
     let rest = pb::RunGraphRequest {
         create_worker_session_called: !request.session.is_empty(),
         session_handle: request.session,
@@ -444,10 +448,10 @@ pub(crate) fn encode_run_graph(request: RunGraph, request_id: i64) -> Result<Vec
         is_partial: request.partial,
         is_last_partial_run: request.last_partial,
         store_errors_in_response_body: true,
-        request_id,
+        request_id: request.request_id,
         send: Vec::new(),
     };
-    answers::message(&feeds(3), &request.send, &rest)
+    tensor_list::encode(&feeds(3), &request.send, &rest)
 }
 
 pub(crate) fn run_graph_answer(answer: RunGraphAnswer) -> Result<Vec<bytes::Bytes>> {
@@ -455,7 +459,7 @@ pub(crate) fn run_graph_answer(answer: RunGraphAnswer) -> Result<Vec<bytes::Byte
         step_stats: (!answer.stats.is_empty()).then(|| encode_stats(answer.stats)),
         ..pb::RunGraphResponse::default()
     };
-    answers::answer(&answer.recv, &rest)
+    tensor_list::encode_answer(&answer.recv, &rest)
 }
 
 pub(crate) fn run_graph_error(error: Error) -> pb::RunGraphResponse {
@@ -482,32 +486,19 @@ pub(crate) fn decode_run_graph_answer(
     })
 }
 
-pub(crate) fn recv_tensor(request: pb::RecvTensorRequest) -> RecvTensor {
-    RecvTensor { step_id: request.step_id as u64, key: request.rendezvous_key }
-}
-
-/// A request with the number that tells it from a repetition of itself.
-pub(crate) struct Numbered<T> {
-    pub id: i64,
-    pub call: T,
-}
-
-pub(crate) fn decode_recv_tensor(message: bytes::Bytes) -> Result<Numbered<RecvTensor>> {
+pub(crate) fn decode_recv_tensor(message: bytes::Bytes) -> Result<RecvTensor> {
     let bad = |error| status::invalid!("The request of RecvTensor cannot be read: {error}");
     let request = pb::RecvTensorRequest::decode(message).map_err(bad)?;
-    Ok(Numbered { id: request.request_id, call: recv_tensor(request) })
+    let (step_id, key, request_id) = (request.step_id as u64, request.rendezvous_key, request.request_id);
+    Ok(RecvTensor { step_id, key, request_id })
 }
 
-pub(crate) fn encode_recv_tensor(request: Numbered<RecvTensor>) -> Vec<u8> {
+pub(crate) fn encode_recv_tensor(request: RecvTensor) -> Vec<u8> {
     let message = pb::RecvTensorRequest {
-        step_id: request.call.step_id as i64,
-        rendezvous_key: request.call.key,
-        request_id: request.id,
+        step_id: request.step_id as i64,
+        rendezvous_key: request.key,
+        request_id: request.request_id,
         ..pb::RecvTensorRequest::default()
     };
     message.encode_to_vec()
-}
-
-pub(crate) fn recv_tensor_answer((tensor, is_dead): (Tensor, bool)) -> Result<pb::RecvTensorResponse> {
-    Ok(pb::RecvTensorResponse { tensor: Some(encode_tensor(&tensor)?), is_dead, ..pb::RecvTensorResponse::default() })
 }

@@ -4,6 +4,9 @@ use crate::{Cancel, Extensions, Rendezvous, Resources, Stats};
 use math::Pool;
 use std::sync::Arc;
 
+/// Runs work on another thread.
+pub type Spawn = Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
+
 /// State shared by all kernels of a step.
 pub struct StepEnv {
     /// The step's number, the same on all tasks.
@@ -17,7 +20,7 @@ pub struct StepEnv {
     /// Notifies waiting ops when the step is cancelled.
     pub cancel: Arc<Cancel>,
     /// Runs work on another thread: function bodies, continuations.
-    pub spawn: Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>,
+    pub spawn: Spawn,
     /// Values that belong to the step's session, for kernels that know their types.
     pub extensions: Extensions,
     /// Collects run times of nodes, including those in functions, if the step is traced.

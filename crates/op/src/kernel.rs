@@ -1,6 +1,6 @@
 //! A kernel: a function from tensors to tensors, ready to run for one node.
 
-use crate::{Ctx, Far, Stored, Variable};
+use crate::{Ctx, RemoteTensor, Stored, Variable};
 use graph::RendezvousKeyPrefix;
 use smallvec::SmallVec;
 use status::{Result, internal};
@@ -37,8 +37,9 @@ pub struct Kernel {
     pub cost: Cost,
     /// What it does to each 32-bit float, if it works element by element: such kernels can be fused.
     pub elementwise: Option<Elementwise>,
-    /// From this input on it takes tensors of other tasks while they are still there, to read them piece by piece.
-    pub pulls: Option<usize>,
+    /// The first of the inputs that it can read in chunks: those that other tasks send are passed to it as
+    /// `RemoteTensor`.
+    pub streams_from: Option<usize>,
 }
 
 /// An op on single 32-bit floats, applied to every element with broadcasting.
@@ -166,8 +167,8 @@ pub type Outputs = SmallVec<[Value; 2]>;
 #[derive(Default)]
 pub struct Inputs {
     values: SmallVec<[Option<Value>; 4]>,
-    /// Inputs that are with other tasks, by place; their values are none.
-    far: Vec<(usize, Far)>,
+    /// Inputs that other tasks still hold, by index; their values are `None`.
+    remote: Vec<(usize, RemoteTensor)>,
 }
 
 impl Inputs {
@@ -186,16 +187,16 @@ impl Inputs {
         self.values.push(Some(value));
     }
 
-    /// Adds one at a place, before those that are there and later; it is with another task.
-    pub fn insert_far(&mut self, place: usize, far: Far) {
-        self.values.insert(place, None);
-        self.far.push((place, far));
+    /// Inserts an input that another task still holds at `index`, and moves the inputs from there on back by one.
+    pub fn insert_remote(&mut self, index: usize, tensor: RemoteTensor) {
+        self.values.insert(index, None);
+        self.remote.push((index, tensor));
     }
 
-    /// Takes input `index` if it is with another task.
-    pub fn far(&mut self, index: usize) -> Option<Far> {
-        let place = self.far.iter().position(|(place, _)| *place == index)?;
-        Some(self.far.swap_remove(place).1)
+    /// Takes input `index` if another task still holds it.
+    pub fn remote(&mut self, index: usize) -> Option<RemoteTensor> {
+        let found = self.remote.iter().position(|(place, _)| *place == index)?;
+        Some(self.remote.swap_remove(found).1)
     }
 
     /// Takes input `index`, a tensor.
@@ -251,13 +252,13 @@ fn missing(index: usize) -> status::Error {
 impl From<SmallVec<[Option<Value>; 4]>> for Inputs {
     /// Inputs from the slots of the executor; none is missing.
     fn from(values: SmallVec<[Option<Value>; 4]>) -> Inputs {
-        Inputs { values, far: Vec::new() }
+        Inputs { values, remote: Vec::new() }
     }
 }
 
 impl FromIterator<Value> for Inputs {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Inputs {
-        Inputs { values: values.into_iter().map(Some).collect(), far: Vec::new() }
+        Inputs { values: values.into_iter().map(Some).collect(), remote: Vec::new() }
     }
 }
 
@@ -280,43 +281,43 @@ macro_rules! outputs {
 
 /// A kernel without inputs.
 pub fn source(run: impl Fn(&Ctx<'_>) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Source(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
+    Kernel { run: Run::Source(Box::new(run)), cost: Cost::ByInput, elementwise: None, streams_from: None }
 }
 
 /// A kernel of one tensor.
 pub fn unary(run: impl Fn(&Ctx<'_>, Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Unary(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
+    Kernel { run: Run::Unary(Box::new(run)), cost: Cost::ByInput, elementwise: None, streams_from: None }
 }
 
 /// A kernel of two tensors.
 pub fn binary(run: impl Fn(&Ctx<'_>, Tensor, Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Binary(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
+    Kernel { run: Run::Binary(Box::new(run)), cost: Cost::ByInput, elementwise: None, streams_from: None }
 }
 
 /// A kernel of any number of values.
 pub fn many(run: impl Fn(&Ctx<'_>, Inputs) -> Result<Outputs> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Many(Box::new(run)), cost: Cost::ByInput, elementwise: None, pulls: None }
+    Kernel { run: Run::Many(Box::new(run)), cost: Cost::ByInput, elementwise: None, streams_from: None }
 }
 
 /// A kernel whose outputs are tensors in files.
 pub fn stored(run: impl Fn(&Ctx<'_>, Inputs) -> Result<Vec<Arc<dyn Stored>>> + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Stored(Box::new(run)), cost: Cost::Heavy, elementwise: None, pulls: None }
+    Kernel { run: Run::Stored(Box::new(run)), cost: Cost::Heavy, elementwise: None, streams_from: None }
 }
 
 /// A kernel that waits.
 pub fn later(run: impl Fn(&Ctx<'_>, Inputs, Done) + Send + Sync + 'static) -> Kernel {
-    Kernel { run: Run::Later(Box::new(run)), cost: Cost::Free, elementwise: None, pulls: None }
+    Kernel { run: Run::Later(Box::new(run)), cost: Cost::Free, elementwise: None, streams_from: None }
 }
 
 impl Kernel {
     /// A kernel that the executor itself runs.
     pub fn flow(flow: Flow) -> Kernel {
-        Kernel { run: Run::Flow(flow), cost: Cost::Free, elementwise: None, pulls: None }
+        Kernel { run: Run::Flow(flow), cost: Cost::Free, elementwise: None, streams_from: None }
     }
 
-    /// The same kernel, which reads inputs from this one on piece by piece if they are with other tasks.
-    pub fn pulling(mut self, first: usize) -> Kernel {
-        self.pulls = Some(first);
+    /// The same kernel, which reads the inputs from `first` on in chunks if other tasks send them.
+    pub fn streaming_from(mut self, first: usize) -> Kernel {
+        self.streams_from = Some(first);
         self
     }
 

@@ -16,17 +16,18 @@ mod home;
 mod kernel;
 mod observer;
 mod once_callback;
-mod pieces;
+mod poll_on;
 mod registry;
 mod rendezvous;
 mod resources;
 mod setup;
 pub mod shapes;
 mod stats;
+mod tensor_stream;
 mod variable;
 
 pub use cancel::{Cancel, CancelToken};
-pub use ctx::{Ctx, StepEnv};
+pub use ctx::{Ctx, Spawn, StepEnv};
 pub use device_type::{CPU, DeviceType, DeviceTypes};
 pub use extensions::Extensions;
 pub use facts::{Facts, Fusion, PLAIN};
@@ -39,12 +40,13 @@ pub use kernel::{
 };
 pub use observer::{VariableKey, VariableObserver};
 pub use once_callback::OnceCallback;
-pub use pieces::{Far, Opened, Opening, PIECE, Pieces, Stored, StoredPieces, plain_size};
+pub use poll_on::poll_on;
 pub use registry::{Op, Registry};
 pub use rendezvous::{Received, Rendezvous};
 pub use resources::{ANONYMOUS, COUNTERS, Resources};
 pub use setup::Setup;
 pub use stats::{NodeStats, Stats};
+pub use tensor_stream::{CHUNK, OnOpened, OpenedTensor, RemoteTensor, Stored, TensorStream};
 pub use variable::{Locked, ReferenceVariable, Variable};
 
 pub use graph::ShapeQuery;

@@ -1,6 +1,6 @@
-//! Where a value waits for its reader, or a reader for its value.
+//! The meeting point of tensors and their receivers in one step.
 
-use crate::{Opened, Opening, Stored};
+use crate::{OnOpened, OpenedTensor, Stored};
 use status::Result;
 use std::sync::Arc;
 use tensor::Tensor;
@@ -8,21 +8,20 @@ use tensor::Tensor;
 /// A received tensor, and whether it is dead.
 pub type Received = (Tensor, bool);
 
-/// A meeting point of one step: each key is sent once and received once.
+/// Passes tensors between the devices and tasks of one step: each key is sent once and received once, in either order.
 pub trait Rendezvous: Send + Sync {
-    /// Gives a value; never waits.
+    /// Sends a tensor; never waits.
     fn send(&self, key: &str, tensor: Tensor, dead: bool) -> Result<()>;
-    /// Calls `done` with the value, at once or when it comes.
+    /// Calls `done` with the tensor, at once or when it is sent.
     fn recv(&self, key: &str, done: Box<dyn FnOnce(Result<Received>) + Send>);
-    /// Gives a value that is in a file, to be read when somebody receives it; never waits.
-    fn offer(&self, key: &str, stored: Arc<dyn Stored>) -> Result<()> {
+    /// Sends a tensor that is in a file and is read when it is received; never waits.
+    fn send_stored(&self, key: &str, stored: Arc<dyn Stored>) -> Result<()> {
         self.send(key, stored.read()?, false)
     }
-    /// As `recv`, for a reader that wants the value piece by piece if it comes from far.
-    fn open(&self, key: &str, done: Opening) {
-        let whole = |(tensor, dead): Received| (!dead).then_some(Opened::Whole(tensor));
-        self.recv(key, Box::new(move |received| done(received.map(whole))));
+    /// Like `recv`, for a receiver that reads a tensor of another task in chunks.
+    fn open(&self, key: &str, done: OnOpened) {
+        self.recv(key, Box::new(move |received| done(received.map(OpenedTensor::Whole))));
     }
-    /// Answers all waiting and future readers with this error.
+    /// Answers all receivers, those that wait and those to come, with this error.
     fn abort(&self, error: status::Error);
 }

@@ -80,7 +80,7 @@ fn a_server_def_names_cluster_and_task_and_flags_override_the_task() {
         let options = line.args.options(None).unwrap();
         assert_eq!((options.inter_op_threads, options.default_session_config.soft_placement), (3, true));
     }
-    assert!(resolved(&["--server-def", broken.to_str().unwrap()], "").contains("are no ServerDef"));
+    assert!(resolved(&["--server-def", broken.to_str().unwrap()], "").contains("are not a ServerDef"));
     assert!(resolved(&["--server-def", "/nowhere/s.pb"], "").contains("cannot read /nowhere/s.pb"));
     std::fs::remove_dir_all(folder).unwrap();
 }

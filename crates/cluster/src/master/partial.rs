@@ -90,7 +90,7 @@ impl MasterSession {
                 recv,
                 partial: true,
                 last_partial: last,
-                trace: false,
+                ..RunGraph::default()
             };
             (part, call)
         });

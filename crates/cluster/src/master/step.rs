@@ -185,7 +185,7 @@ impl MasterSession {
         }
         let answer = answer.map_err(|error| from_task(error, &part.task))?;
         for (key, tensor) in &answer.recv {
-            self.worker.counters.came(key, tensor.byte_size());
+            self.worker.counters.received(key, tensor.byte_size());
         }
         Ok(answer)
     }

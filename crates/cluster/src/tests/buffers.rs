@@ -21,7 +21,7 @@ fn ask(meeting: &mut Meeting, key: &str) -> Answer {
 
 /// The answer, if there is one yet.
 fn read(answer: &mut Answer) -> Option<Result<Bytes>> {
-    answer.try_recv().expect("nobody forgot it")
+    answer.try_recv().expect("the consumer is stored or answered")
 }
 
 const DATA: Bytes = Bytes::from_static(b"data");
@@ -63,7 +63,7 @@ fn who_went_away_is_not_waited_for() {
 }
 
 #[test]
-fn the_end_of_a_step_is_told_to_all() {
+fn the_end_of_a_step_fails_all_consumers() {
     let mut meeting = Meeting::default();
     let mut waiting = ask(&mut meeting, "key");
     let error = aborted!("over");
@@ -79,7 +79,13 @@ fn a_worker_checks_the_device_and_ends_waits_with_their_step() {
     let net = Net::new("worker:0");
     let (worker, client) = (net.worker("worker:0"), net.worker("worker:0").client());
     let own = worker.device_attributes().remove(0);
-    let good = RecvBuf { step_id: 7, key: "1:2:0:0".into(), device: own.name.clone(), incarnation: own.incarnation };
+    let good = RecvBuf {
+        step_id: 7,
+        key: "1:2:0:0".into(),
+        device: own.name.clone(),
+        incarnation: own.incarnation,
+        ..RecvBuf::default()
+    };
     let refused = |request: RecvBuf| net.run(client.recv_buf(request)).expect_err("refused");
     let error = refused(RecvBuf { device: "/job:worker/replica:0/task:1/device:CPU:0".into(), ..good.clone() });
     let text = "/job:worker/replica:0/task:1/device:CPU:0 unknown device.";

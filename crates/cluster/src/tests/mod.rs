@@ -1,6 +1,7 @@
 //! Master and worker on a network without sockets: steps over several tasks, while tasks fail, do not answer, restart or
 //! are not up yet.
 
+mod batches;
 mod buffers;
 mod config;
 mod device_types;
@@ -8,8 +9,10 @@ mod local_runtime;
 mod net;
 mod partial;
 mod plans;
+mod request_dedup;
 mod scaling;
 mod spec;
+mod step_ends;
 mod toy;
 
 use crate::{Logging, Master, RunOptions, RunStep, SessionConfig, TaskCounts, TransferStats};
@@ -120,9 +123,9 @@ fn a_link_that_is_cut_under_a_waiting_step_ends_it() {
     assert_eq!(client.fetch("near"), Ok(9));
 }
 
-const PULLS: &str = "a @ps:0 = Number 2; p @worker:0 = Pulled a; near @worker:0 = Number 9; file @ps:0 = Stored 7; \
-                     q @worker:0 = Pulled file; bad @ps:0 = Stored -1; r @worker:0 = Pulled bad; n @ps:0 = Never a; \
-                     s @worker:0 = Pulled n; big @worker:1 = Stored 8; t @ps:0 = Pulled big; u @worker:0 = Sum t near";
+const PULLS: &str = "a @ps:0 = Number 2; p @worker:0 = Last a; near @worker:0 = Number 9; file @ps:0 = Stored 7; \
+                     q @worker:0 = Last file; bad @ps:0 = Stored -1; r @worker:0 = Last bad; n @ps:0 = Never a; \
+                     s @worker:0 = Last n; big @worker:1 = Stored 8; t @ps:0 = Last big; u @worker:0 = Sum t near";
 
 fn pulls() -> (Arc<Net>, Client) {
     let net = Net::new(THREE);
@@ -142,7 +145,7 @@ fn an_input_is_pulled_whole_or_piece_by_piece() {
 fn an_error_in_a_file_is_the_error_of_the_step() {
     let (_, client) = pulls();
     let error = client.fails("r");
-    let text = "From /job:ps/replica:0/task:0:\nit is broken\n\t [[{{node r}}]]";
+    let text = "From /job:ps/replica:0/task:0:\nthe file is broken\n\t [[{{node r}}]]";
     assert_eq!((error.code, error.message.as_str()), (Code::InvalidArgument, text));
     assert_eq!(client.fetch("q"), Ok(7));
 }

@@ -1,14 +1,15 @@
-//! A network inside the process, with links that can be cut and healed, slowed and made to lose calls, and a clock
-//! that stands still until nothing else can happen.
+//! A simulated network in one process: links can be cut, healed, delayed and made to lose calls, and the clock moves only
+//! when nothing else can happen.
 
 use crate::tests::toy;
 use crate::{
-    Arriving, ClusterSpec, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, Runtime, Task, TransferStats, Transport, Work, Worker, WorkerClient, WorkerOptions,
+    ClusterSpec, CreateWorkerSession, Deliver, DeviceAttributes, Features, Future, Logging, RecvTensor, RegisterGraph,
+    RemoteWorker, RunGraph, RunGraphAnswer, Runtime, Task, TransferStats, Transport, Work, Worker, WorkerClient,
+    WorkerOptions,
 };
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
-use op::Extensions;
+use op::{Extensions, OpenedTensor, Received};
 use parking_lot::Mutex;
 use status::{Error, Result, unavailable};
 use std::collections::BTreeMap;
@@ -17,7 +18,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
-use tensor::Tensor;
 
 /// A lost call is given up after this long.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Net {
     state: Mutex<State>,
     extensions: Extensions,
-    /// Those who move the clock, and want to know when somebody begins to sleep.
+    /// The threads that move the clock. They are woken when a sleep begins.
     runners: Mutex<Vec<Thread>>,
 }
 
@@ -35,16 +35,20 @@ struct State {
     workers: BTreeMap<Task, Arc<Worker>>,
     now: Duration,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
-    /// Links that are cut, by both ends, and what to tell when one is.
+    /// The links that are cut, and the running calls with what ends them.
     cut: Vec<(Task, Task)>,
     calls: Vec<(Task, Task, oneshot::Sender<()>)>,
     delay: Duration,
-    /// Methods whose next call gets lost.
+    /// The methods whose next call is lost.
     lose: Vec<&'static str>,
     /// How many calls were sent to other tasks, except for ends of steps, which follow in the background, and how many
     /// nodes were registered with them.
     sent_calls: usize,
     sent_nodes: usize,
+    /// What all tasks accept besides TensorFlow's calls.
+    features: Features,
+    /// The methods of all calls so far, in order.
+    log: Vec<&'static str>,
 }
 
 impl Net {
@@ -84,7 +88,7 @@ impl Net {
         self.state.lock().workers[&task(name)].clone()
     }
 
-    /// Another process takes a task's place: with new devices, and without the old one's sessions.
+    /// Replaces a task by a new process, with new devices and without the old sessions.
     pub fn restart(self: &Arc<Self>, name: &str) {
         let spec = self.worker(name).cluster();
         self.start(&spec, &task(name));
@@ -113,16 +117,32 @@ impl Net {
         self.state.lock().delay = time;
     }
 
-    /// The next call of this method gets lost.
+    /// Loses the next call of this method.
     pub fn lose(&self, method: &'static str) {
         self.state.lock().lose.push(method);
+    }
+
+    /// From now on tasks accept batches of requests for tensors, and ends of steps together with a run.
+    pub fn extend(&self) {
+        self.state.lock().features = Features { recv_batches: true, step_ends: true };
+    }
+
+    /// How often a method was called so far.
+    pub fn count(&self, method: &str) -> usize {
+        self.state.lock().log.iter().filter(|called| **called == method).count()
+    }
+
+    /// One task as another one calls it.
+    pub fn link(self: &Arc<Self>, from: &str, to: &str) -> Arc<RemoteWorker> {
+        let link = Link { net: self.clone(), from: task(from), to: task(to) };
+        Arc::new(RemoteWorker::new(Arc::new(link), Arc::new(Threads { net: self.clone() })))
     }
 
     pub fn now(&self) -> Duration {
         self.state.lock().now
     }
 
-    /// How many calls are under way between two tasks.
+    /// The number of running calls.
     pub fn calls(&self) -> usize {
         let mut state = self.state.lock();
         state.calls.retain(|(_, _, call)| !call.is_canceled());
@@ -149,7 +169,7 @@ impl Net {
         woken
     }
 
-    /// Wakes the next sleeper; false if nobody sleeps.
+    /// Moves the clock to the end of the next sleep; returns false if there is none.
     fn step(&self) -> bool {
         let mut state = self.state.lock();
         state.sleepers.retain(|(_, sleeper)| !sleeper.is_canceled());
@@ -161,14 +181,15 @@ impl Net {
         true
     }
 
-    /// Runs a future to its end. The clock moves only when the future can go on in no other way.
+    /// Runs a future to its end. The clock moves only when the future cannot continue otherwise.
     pub fn run<T>(&self, future: impl std::future::Future<Output = T>) -> T {
         self.runners.lock().push(std::thread::current());
         run(future, || self.step())
     }
 }
 
-/// Polls a future on this thread; `stuck` may help it on, else it waits to be woken.
+/// Runs a future on this thread. When the future is pending, `stuck` may make it continue; otherwise the thread waits
+/// until the future is woken.
 fn run<T>(future: impl std::future::Future<Output = T>, stuck: impl Fn() -> bool) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -216,6 +237,11 @@ impl Runtime for Threads {
             let _ = woken.await;
         })
     }
+
+    /// Waits until the test's thread can do nothing but move the clock.
+    fn yield_now(&self) -> Work {
+        self.sleep(Duration::ZERO)
+    }
 }
 
 struct Link {
@@ -229,7 +255,7 @@ impl Link {
         unavailable!("Task {} at net does not answer: {why}", self.to)
     }
 
-    /// Carries a call over, unless the network prevents it.
+    /// Makes a call, unless the network prevents it.
     fn carry<'a, T: 'a>(
         &'a self,
         method: &'static str,
@@ -245,6 +271,7 @@ impl Link {
                 state.calls.retain(|(_, _, call)| !call.is_canceled());
                 state.calls.push((self.from.clone(), self.to.clone(), end));
                 state.sent_calls += usize::from(method != "cleanup_graph");
+                state.log.push(method);
                 let lost = state.lose.iter().position(|lost| *lost == method);
                 lost.map_or(state.delay, |place| {
                     state.lose.remove(place);
@@ -269,7 +296,7 @@ impl Link {
     }
 }
 
-/// A call with the client it is made on kept alive.
+/// Methods that pass a call over the network.
 macro_rules! carried {
     ($($method:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => { $(
         fn $method(&self $(, $argument: $kind)*) -> Future<'_, $answer> {
@@ -291,12 +318,30 @@ impl WorkerClient for Link {
         create_session(request: CreateWorkerSession) -> ();
         delete_session(session: String) -> ();
         deregister_graph(session: String, graph: String) -> ();
-        run_graph(request: RunGraph) -> RunGraphAnswer;
         cleanup_graph(step_id: u64) -> ();
+        recv_tensors(requests: Vec<RecvTensor>, deliver: Deliver) -> ();
         cleanup_all(containers: Vec<String>) -> ();
-        recv_tensor(request: RecvTensor) -> (Tensor, bool);
-        open_tensor(request: RecvTensor) -> Arriving;
+        recv_tensor(request: RecvTensor) -> Received;
+        open_tensor(request: RecvTensor) -> OpenedTensor;
         logging(request: Logging) -> Vec<(u64, Vec<TransferStats>)>;
+    }
+
+    fn features(&self) -> Features {
+        self.net.state.lock().features
+    }
+
+    fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
+        Box::pin(async move { self.run_graph_after(&[], request).await? })
+    }
+
+    fn run_graph_after<'a>(&'a self, ended: &'a [u64], request: RunGraph) -> Future<'a, Result<RunGraphAnswer>> {
+        let ended = ended.to_vec();
+        self.carry("run_graph", move |client| Box::pin(async move { client.run_graph_after(&ended, request).await }))
+    }
+
+    fn cleanup_graphs<'a>(&'a self, steps: &'a [u64]) -> Future<'a, ()> {
+        let steps = steps.to_vec();
+        self.carry("cleanup_graphs", move |client| Box::pin(async move { client.cleanup_graphs(&steps).await }))
     }
 }
 

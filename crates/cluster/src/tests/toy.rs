@@ -4,8 +4,8 @@ use crate::Worker;
 use graph::{AttrValue, GraphDef, NodeDef, RendezvousKeyPrefix};
 use op::shapes::unknown;
 use op::{
-    Flow, Grad, Kernel, Op, Opened, PLAIN, Pieces, Registry, Resources, Setup, Stored, StoredPieces, Transfer, binary,
-    later, outputs, source, stored, unary,
+    Flow, Grad, Kernel, Op, OpenedTensor, Outputs, PLAIN, Registry, RemoteTensor, Resources, Setup, Spawn, Stored,
+    TensorStream, Transfer, binary, later, outputs, poll_on, source, stored, unary,
 };
 use parking_lot::Mutex;
 use status::{Error, Result, invalid};
@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use tensor::{Bytes, DType, Shape, Tensor};
+use std::task::{Context, Poll, ready};
+use tensor::{DType, Shape, Tensor};
 
 const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op {
     Op { def, shape: unknown, grad: Grad::Unknown, kernel, facts: PLAIN }
@@ -24,7 +25,7 @@ const OPS: &[Op] = &[
     row("Sum(a: int32, b: int32) -> out: int32; stateful", |_| Ok(binary(sum))),
     row("Fail(a: int32) -> out: int32; stateful", |_| Ok(unary(|_, _| Err(invalid!("told to fail"))))),
     row("Stored() -> out: int32; value: int; stateful", in_file),
-    row("Pulled(a: int32) -> out: int32; stateful", |_| Ok(later(pulled).pulling(0))),
+    row("Last(a: int32) -> out: int32; stateful", |_| Ok(later(last).streaming_from(0))),
     row("Never(a: int32) -> out: int32; stateful", never),
     row(
         "_Send(tensor: T); T: type; tensor_name: string; send_device: string; send_device_incarnation: int; \
@@ -51,10 +52,10 @@ fn sum(_: &op::Ctx<'_>, a: Tensor, b: Tensor) -> Result<Tensor> {
     Ok(Tensor::scalar(a.to_scalar::<i32>()? + b.to_scalar::<i32>()?))
 }
 
-/// A tensor of many equal numbers; a negative number ends in an error when it is read.
+/// A tensor of many equal numbers; if they are negative, reading it fails.
 struct InFile(i32, Shape);
 
-/// So many of them.
+/// How many.
 pub const STORED: usize = 1 << 20;
 
 fn in_file(setup: &Setup<'_>) -> Result<Kernel> {
@@ -72,54 +73,65 @@ impl Stored for InFile {
     }
 
     fn read(&self) -> Result<Tensor> {
-        Err(invalid!("nobody here reads all of it"))
+        Err(invalid!("this tensor is only read in chunks"))
     }
 
-    fn pieces(&self) -> Option<StoredPieces> {
+    fn stream(&self, spawn: Spawn) -> Option<TensorStream> {
         let (value, mut left) = (self.0, 4);
-        Some(Box::new(move || {
+        Some(TensorStream::from_reads(DType::I32, self.1.clone(), spawn, move || {
             left -= 1;
             match left {
                 0.. => Ok(Some(value.to_le_bytes().repeat(STORED / 4).into())),
-                _ if value < 0 => Err(invalid!("it is broken")),
+                _ if value < 0 => Err(invalid!("the file is broken")),
                 _ => Ok(None),
             }
         }))
     }
 }
 
-/// Gives the last number of its input, which it reads piece by piece.
-fn pulled(ctx: &op::Ctx<'_>, mut inputs: op::Inputs, done: op::Done) {
-    let Some(far) = inputs.far(0) else { return done(Err(invalid!("the input is near"))) };
-    let env = ctx.env.clone();
-    far.open(Box::new(move |opened| match opened {
-        Ok(Some(Opened::Pieces(DType::I32, shape, pieces))) => {
-            (env.spawn)(Box::new(move || last(shape, pieces, 0, done)))
-        }
-        Ok(Some(Opened::Whole(tensor))) => done(Ok(outputs![tensor])),
-        Ok(_) => done(Ok(outputs![])),
-        Err(error) => done(Err(error)),
-    }));
+/// Returns the last number of its input, which it reads in chunks.
+fn last(ctx: &op::Ctx<'_>, mut inputs: op::Inputs, done: op::Done) {
+    let Some(remote) = inputs.remote(0) else { return done(Err(invalid!("another task does not send the input"))) };
+    let mut reading = Reading { remote, stream: None, number: 0 };
+    poll_on(ctx.env.spawn.clone(), move |cx| reading.poll(cx), done);
 }
 
-fn last(shape: Shape, pieces: Arc<dyn Pieces>, number: i32, done: op::Done) {
-    let rest = pieces.clone();
-    pieces.next(Box::new(move |piece: Result<Option<Bytes>>| match piece {
-        Ok(Some(bytes)) => {
-            let number = bytes.last_chunk().map_or(number, |bytes| i32::from_le_bytes(*bytes));
-            last(shape, rest, number, done)
-        }
-        Ok(None) if shape.elements() == STORED => done(Ok(outputs![Tensor::scalar(number)])),
-        Ok(None) => done(Err(invalid!("it has shape {shape}"))),
-        Err(error) => done(Err(error)),
-    }));
+struct Reading {
+    remote: RemoteTensor,
+    stream: Option<TensorStream>,
+    number: i32,
 }
 
-/// Ops on a device that wait for ever.
+impl Reading {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Outputs>> {
+        loop {
+            let Some(stream) = &mut self.stream else {
+                match ready!(self.remote.poll_open(cx))? {
+                    OpenedTensor::Whole((tensor, false)) => return Poll::Ready(Ok(outputs![tensor])),
+                    OpenedTensor::Whole((_, true)) => return Poll::Ready(Ok(outputs![])),
+                    OpenedTensor::Stream(stream) => self.stream = Some(stream),
+                }
+                continue;
+            };
+            match ready!(stream.poll_next(cx))? {
+                Some(bytes) => {
+                    let last = bytes.last_chunk().map(|bytes| i32::from_le_bytes(*bytes));
+                    self.number = last.unwrap_or(self.number);
+                }
+                None if stream.shape().elements() == STORED => {
+                    return Poll::Ready(Ok(outputs![Tensor::scalar(self.number)]));
+                }
+                None => return Poll::Ready(Err(invalid!("the shape is {}", stream.shape()))),
+            }
+        }
+    }
+}
+
+/// How many ops of a device wait forever.
 #[derive(Default)]
 struct Waiting(AtomicUsize);
 
-/// How many ops of a task wait for ever.
+/// How many ops of a task wait forever.
 pub fn waiting(worker: &Worker) -> usize {
     let of = |resources: &Arc<Resources>| resources.get::<Waiting>("toy", "waiting");
     worker.resources().filter_map(of).map(|waiting| waiting.0.load(Relaxed)).sum()
@@ -137,8 +149,8 @@ fn never(setup: &Setup<'_>) -> Result<Kernel> {
                 done(Err(error.clone()));
             }
         });
-        let told = end.clone();
-        if let Err(error) = ctx.env.cancel.register(move |error| told(error)) {
+        let on_cancel = end.clone();
+        if let Err(error) = ctx.env.cancel.register(move |error| on_cancel(error)) {
             end(&error);
         }
     }))

@@ -1,4 +1,4 @@
-//! Buffers of collective ops in one step: who provides one and who asks for it meet here, in either order.
+//! Buffers of collective ops in one step: matches those that are provided with those that are requested, in either order.
 
 use crate::api::RecvBuf;
 use crate::worker::Worker;
@@ -15,10 +15,10 @@ pub(crate) struct Buffers {
     meeting: Mutex<Meeting>,
 }
 
-/// How a buffer reaches the one who asked for it; he may have gone away.
+/// Receives a buffer; the caller that requested it may have given up.
 pub(crate) type Consumer = oneshot::Sender<Result<Bytes>>;
 
-/// What has come, and who waits. A key is met once.
+/// The buffers that no consumer has requested, and the consumers that wait. Each key is used once.
 #[derive(Default)]
 pub(crate) struct Meeting {
     aborted: Option<Error>,
@@ -31,27 +31,27 @@ enum Slot {
 }
 
 impl Meeting {
-    /// Keeps a buffer, or gives it to the one who waits for it.
+    /// Stores a buffer, or passes it to the consumer that waits for it.
     pub fn provide(&mut self, key: &str, buffer: Bytes) -> Result<()> {
         if let Some(error) = &self.aborted {
             return Err(error.clone());
         }
-        let unmet = match self.slots.remove(key) {
+        let left = match self.slots.remove(key) {
             None => Some(Slot::Provided(buffer)),
             Some(Slot::Wanted(consumer)) => match consumer.send(Ok(buffer)) {
                 Ok(()) => None,
-                Err(unsent) => Some(Slot::Provided(unsent?)), // the one who waited is gone
+                Err(unsent) => Some(Slot::Provided(unsent?)), // the consumer has given up
             },
             Some(first @ Slot::Provided(_)) => {
                 self.slots.insert(key.to_string(), first);
                 return Err(internal!("Second provider arrived for key {key}"));
             }
         };
-        self.slots.extend(unmet.map(|slot| (key.to_string(), slot)));
+        self.slots.extend(left.map(|slot| (key.to_string(), slot)));
         Ok(())
     }
 
-    /// Gives a buffer to the one who asks for it, now or when it is provided.
+    /// Passes a buffer to a consumer, now or when it is provided.
     pub fn consume(&mut self, key: &str, consumer: Consumer) {
         let answer = match (&self.aborted, self.slots.remove(key)) {
             (Some(error), _) => Err(error.clone()),
@@ -68,7 +68,7 @@ impl Meeting {
         let _ = consumer.send(answer);
     }
 
-    /// The step is over: nothing more is met.
+    /// Ends the step: fails the consumers that wait, and everything later.
     pub fn abort(&mut self, error: Error) {
         let error = self.aborted.get_or_insert(error);
         for slot in std::mem::take(&mut self.slots).into_values() {
@@ -86,7 +86,7 @@ impl Buffers {
 }
 
 impl Worker {
-    /// Puts a buffer where another task that asks for this key of this step finds it.
+    /// Provides a buffer under a key of a step, for another task to receive.
     pub fn provide(&self, step_id: u64, key: &str, buffer: Bytes) -> Result<()> {
         self.steps.step(step_id)?.buffers.meeting.lock().provide(key, buffer)
     }
@@ -94,7 +94,7 @@ impl Worker {
 
 /// Waits for a buffer that a step here provides.
 pub(crate) async fn recv_buf(worker: Arc<Worker>, request: RecvBuf) -> Result<Bytes> {
-    let RecvBuf { step_id, key, device, incarnation } = request;
+    let RecvBuf { step_id, key, device, incarnation, .. } = request;
     let own = worker.devices.iter().find(|own| own.name == device);
     let own = own.ok_or_else(|| invalid!("{device} unknown device."))?;
     if own.incarnation != incarnation {
@@ -107,6 +107,6 @@ pub(crate) async fn recv_buf(worker: Arc<Worker>, request: RecvBuf) -> Result<By
     let (consumer, wait) = oneshot::channel();
     worker.steps.step(step_id)?.buffers.meeting.lock().consume(&key, consumer);
     let buffer = wait.await.unwrap_or_else(|_| Err(aborted!("Step {step_id} has ended")))?;
-    worker.counters.went(&key, buffer.len());
+    worker.counters.sent(&key, buffer.len());
     Ok(buffer)
 }

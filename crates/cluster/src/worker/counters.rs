@@ -1,14 +1,14 @@
-//! What a task counts: steps, and bytes that came from other tasks, went there, or were saved or restored.
+//! The counters of a task: steps, bytes received from and sent to other tasks, bytes saved and restored.
 
 use graph::RendezvousKey;
 use op::{COUNTERS, Resources, Variable};
 use status::Result;
 use std::sync::Arc;
 
-/// What a task has done since it was started.
+/// What a task has done since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskCounts {
-    /// Steps in which it took part and which ended well.
+    /// Steps in which it took part and which succeeded.
     pub steps: i64,
     /// Bytes of the tensors that other tasks sent it.
     pub bytes_in: i64,
@@ -21,7 +21,7 @@ impl TaskCounts {
     pub const NAMES: [&str; 3] = ["steps", "bytes_in", "bytes_out"];
 }
 
-/// What the kernels of checkpoints count.
+/// The counters of the checkpoint kernels.
 const CHECKPOINTS: [&str; 2] = ["bytes_saved", "bytes_restored"];
 
 pub(crate) struct Counters {
@@ -40,8 +40,8 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Lets clients and kernels of a device find them.
-    pub fn enter(&self, resources: &Resources) -> Result<()> {
+    /// Makes the counters available to clients and kernels as variables of a device.
+    pub fn register(&self, resources: &Resources) -> Result<()> {
         let own = [&self.steps, &self.bytes_in, &self.bytes_out];
         let mut all = own.into_iter().chain(&self.checkpoints);
         all.try_for_each(|counter| resources.create(COUNTERS, counter.name(), counter.clone()))
@@ -51,14 +51,14 @@ impl Counters {
         self.steps.count(1);
     }
 
-    pub fn came(&self, key: &str, bytes: usize) {
-        if !tells_counts(key) {
+    pub fn received(&self, key: &str, bytes: usize) {
+        if !is_of_counter(key) {
             self.bytes_in.count(bytes);
         }
     }
 
-    pub fn went(&self, key: &str, bytes: usize) {
-        if !tells_counts(key) {
+    pub fn sent(&self, key: &str, bytes: usize) {
+        if !is_of_counter(key) {
             self.bytes_out.count(bytes);
         }
     }
@@ -69,9 +69,9 @@ impl Counters {
     }
 }
 
-/// Whether a tensor is of a node named `flowgrid/…`: a report that counted itself would depend on which of its own
-/// tensors are under way.
-fn tells_counts(key: &str) -> bool {
+/// Whether a tensor belongs to a node named `flowgrid/…`, which reads counters. Counting its transfer would make the
+/// result depend on which of the counters are read first.
+fn is_of_counter(key: &str) -> bool {
     let Ok(key) = RendezvousKey::parse(key) else { return false };
     let edge = key.tensor_name.strip_prefix("edge_").and_then(|edge| edge.split_once('_'));
     let node = edge.map_or(key.tensor_name, |(_, node)| node);

@@ -48,14 +48,14 @@ impl Watcher {
             if self.session.strong_count() == 0 || member.has_ended() {
                 return;
             }
-            let is_there = match self.master.get_status().await {
+            let is_alive = match self.master.get_status().await {
                 Ok(devices) => devices.iter().any(|device| device.incarnation == self.incarnation),
                 Err(_) => false,
             };
-            if member.is_alive() && !is_there {
+            if member.is_alive() && !is_alive {
                 tracing::warn!("{} does not answer: no gradients of its session are expected", member.task());
             }
-            member.set_alive(is_there);
+            member.set_alive(is_alive);
         }
     }
 }

@@ -1,53 +1,58 @@
-//! A task as others see it: devices, sessions, registered graphs, running steps.
+//! A worker: the devices, sessions, registered graphs and running steps of one task.
 
 pub(crate) mod buffers;
 mod counters;
 mod members;
-mod pull;
-mod recv;
+mod recv_batch;
+mod remote;
+mod rendezvous;
 mod serve;
 mod session;
 mod step;
+mod step_ends;
+mod steps;
+mod tensor_stream;
 mod transfers;
 
 use crate::api::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf, RegisterGraph, RunGraph, RunGraphAnswer,
+    CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf, RegisterGraph, RunGraph, RunGraphAnswer,
     TransferStats, WorkerClient,
 };
 use crate::runtime::run_long;
-use crate::{ClusterSpec, RecvTensor, Runtime, Task, Transport, ids};
+use crate::{ClusterSpec, RecvTensor, RequestDedup, Runtime, Task, Transport, ids};
 use counters::Counters;
 use exec::Threads;
 use math::Pool;
 use membership::SyncPolicy;
-use op::{CPU, DeviceTypes, Extensions, Registry, Resources};
+use op::{CPU, DeviceTypes, Extensions, OpenedTensor, Received, Registry, Resources};
 use parking_lot::{Mutex, RwLock};
-use recv::Steps;
 use rustc_hash::FxHashMap;
 use session::WorkerSession;
 use status::{Result, aborted, unavailable};
 use std::sync::Arc;
-use tensor::{Bytes, Tensor};
+use steps::Steps;
+use tensor::Bytes;
 use transfers::Transfers;
 
 pub use counters::TaskCounts;
+pub use remote::RemoteWorker;
 
 /// The memory that TensorFlow reports for a CPU.
 const CPU_MEMORY_LIMIT: i64 = 256 << 20;
 
-/// What a worker is made of.
+/// The options of a worker.
 pub struct WorkerOptions {
-    /// Which task it is.
+    /// The task that it is.
     pub task: Task,
     /// The cluster it is in.
     pub cluster: ClusterSpec,
-    /// All ops there are.
+    /// The op table.
     pub registry: Arc<Registry>,
-    /// How many CPU devices it has.
+    /// The number of its CPU devices.
     pub devices: usize,
-    /// Threads that run heavy ops.
+    /// The number of threads that run expensive ops.
     pub inter_op_threads: usize,
-    /// Threads over which one op splits its loops.
+    /// The number of threads over which one op splits its loops.
     pub intra_op_threads: usize,
     /// How to reach other tasks.
     pub transport: Arc<dyn Transport>,
@@ -55,7 +60,7 @@ pub struct WorkerOptions {
     pub runtime: Arc<dyn Runtime>,
     /// Rewrites calls of SymbolicGradient.
     pub differentiate: Option<Arc<exec::Differentiate>>,
-    /// How gradients of synchronous training are counted here.
+    /// How this task counts the gradients of synchronous training.
     pub sync_policy: SyncPolicy,
     /// Values for the kernels of all devices, such as file systems.
     pub extensions: Extensions,
@@ -81,6 +86,7 @@ pub struct Worker {
     steps: Steps,
     pub(crate) transfers: Transfers,
     pub(crate) counters: Counters,
+    requests: RequestDedup,
     links: Mutex<FxHashMap<(Task, String), Arc<dyn WorkerClient>>>,
 }
 
@@ -98,7 +104,7 @@ pub(crate) struct LocalDevice {
 }
 
 impl Worker {
-    /// A task with fresh devices.
+    /// A task with new devices.
     pub fn new(options: WorkerOptions) -> Arc<Worker> {
         let name = options.task.to_string();
         let counters = Counters::default();
@@ -133,6 +139,7 @@ impl Worker {
             steps: Steps::default(),
             transfers: Transfers::default(),
             counters,
+            requests: RequestDedup::default(),
             links: Mutex::default(),
         })
     }
@@ -142,12 +149,12 @@ impl Worker {
         self.devices.iter().map(|device| format!("{}-{}", device.kind.to_lowercase(), device.id))
     }
 
-    /// What it has done so far.
+    /// Its counters.
     pub fn counts(&self) -> TaskCounts {
         self.counters.read()
     }
 
-    /// The resources of its devices, in their order. Sessions with isolated state have others.
+    /// The resources of its devices, in order; without those of sessions with isolated state.
     pub fn resources(&self) -> impl Iterator<Item = &Arc<Resources>> {
         self.devices.iter().map(|device| &device.resources)
     }
@@ -157,7 +164,7 @@ impl Worker {
         self.devices.iter().find_map(|device| device.resources.observer_failure()).map_or(Ok(()), Err)
     }
 
-    /// Which task this is.
+    /// The task that this worker is.
     pub fn task(&self) -> &Task {
         &self.task
     }
@@ -167,7 +174,7 @@ impl Worker {
         self.cluster.read().clone()
     }
 
-    /// Tells the worker the address it got, if it asked for any free port.
+    /// Sets the worker's own address, after it has been given a free port.
     pub fn set_own_address(&self, address: &str) {
         self.cluster.write().set_address(&self.task, address);
     }
@@ -185,7 +192,7 @@ impl Worker {
             .collect()
     }
 
-    /// A way to reach another task of a cluster.
+    /// Another task of a cluster.
     pub(crate) fn link(&self, cluster: &ClusterSpec, task: &Task) -> Result<Arc<dyn WorkerClient>> {
         let address = cluster.address(task).ok_or_else(|| {
             let known: Vec<String> = cluster.tasks().map(|task| task.to_string()).collect();
@@ -195,8 +202,8 @@ impl Worker {
         if let Some(link) = self.links.lock().get(&key) {
             return Ok(link.clone());
         }
-        let link = self.transport.connect(task, address)?;
-        Ok(self.links.lock().entry(key).or_insert(link).clone())
+        let link = RemoteWorker::new(self.transport.connect(task, address)?, self.runtime.clone());
+        Ok(self.links.lock().entry(key).or_insert_with(|| Arc::new(link)).clone())
     }
 
     fn session(self: &Arc<Self>, handle: &str) -> Result<Arc<WorkerSession>> {
@@ -214,7 +221,7 @@ impl Worker {
         members::watch(self, &session);
         let ended: Vec<(String, Arc<WorkerSession>)> = {
             let mut sessions = self.sessions.lock();
-            // A master that restarted will never end its old sessions.
+            // A master that has restarted never deletes its old sessions.
             let is_over = |old: &WorkerSession| {
                 !old.master_task.is_empty()
                     && old.master_task == request.master_task
@@ -257,19 +264,19 @@ impl Worker {
     }
 }
 
-/// The resources of a device on which nothing has run yet.
+/// The resources of a new device.
 fn fresh_resources(task: &Task, extensions: Extensions, counters: &Counters) -> Arc<Resources> {
     let resources = Resources::with_extensions(&task.job, extensions);
-    if let Err(error) = counters.enter(&resources) {
-        tracing::warn!("{task} does not show what it counts: {error}");
+    if let Err(error) = counters.register(&resources) {
+        tracing::warn!("the counters of {task} are not available: {error}");
     }
     Arc::new(resources)
 }
 
-/// A worker reached by its own process.
-pub(crate) struct Near(pub Arc<Worker>);
+/// A worker as its own process calls it.
+pub(crate) struct LocalWorker(pub Arc<Worker>);
 
-impl WorkerClient for Near {
+impl WorkerClient for LocalWorker {
     fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>> {
         Box::pin(async { Ok(self.0.device_attributes()) })
     }
@@ -300,7 +307,15 @@ impl WorkerClient for Near {
     }
 
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
-        Box::pin(step::run_graph(self.0.clone(), request))
+        Box::pin(async move {
+            let RunGraph { session, graph, step_id, request_id, .. } = &request;
+            self.0.requests.check(*request_id, "RunGraph (Worker)", || {
+                format!(
+                    "graph_handle: \"{graph}\" step_id: {step_id} session_handle: \"{session}\" request_id: {request_id}"
+                )
+            })?;
+            step::run_graph(self.0.clone(), request).await
+        })
     }
 
     fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()> {
@@ -317,16 +332,30 @@ impl WorkerClient for Near {
         })
     }
 
-    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
-        Box::pin(serve::recv_tensor(self.0.clone(), request))
+    fn recv_tensor(&self, request: RecvTensor) -> Future<'_, Received> {
+        Box::pin(async move {
+            self.0.check_recv_tensor(&request)?;
+            serve::recv_tensor(self.0.clone(), request).await
+        })
     }
 
-    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
-        Box::pin(serve::open_tensor(self.0.clone(), request))
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, OpenedTensor> {
+        Box::pin(async move {
+            self.0.check_recv_tensor(&request)?;
+            serve::open_tensor(self.0.clone(), request).await
+        })
     }
 
     fn recv_buf(&self, request: RecvBuf) -> Future<'_, Bytes> {
-        Box::pin(buffers::recv_buf(self.0.clone(), request))
+        Box::pin(async move {
+            let RecvBuf { step_id, key, num_bytes, request_id, .. } = &request;
+            self.0.requests.check(*request_id, "RecvBuf (GrpcWorker)", || {
+                format!(
+                    "step_id: {step_id} buf_rendezvous_key: \"{key}\" num_bytes: {num_bytes} request_id: {request_id}"
+                )
+            })?;
+            buffers::recv_buf(self.0.clone(), request).await
+        })
     }
 
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
@@ -335,8 +364,16 @@ impl WorkerClient for Near {
 }
 
 impl Worker {
-    /// This worker, as others reach it.
+    /// Refuses a request that was received before.
+    fn check_recv_tensor(&self, request: &RecvTensor) -> Result<()> {
+        let RecvTensor { step_id, key, request_id } = request;
+        self.requests.check(*request_id, "RecvTensor (GrpcWorker)", || {
+            format!("step_id: {step_id} rendezvous_key: \"{key}\" request_id: {request_id}")
+        })
+    }
+
+    /// This worker as its own process calls it.
     pub fn client(self: &Arc<Self>) -> Arc<dyn WorkerClient> {
-        Arc::new(Near(self.clone()))
+        Arc::new(LocalWorker(self.clone()))
     }
 }

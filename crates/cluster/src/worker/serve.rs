@@ -1,43 +1,49 @@
-//! Answers other tasks that ask for tensors of steps here.
+//! Answers other tasks that ask for tensors of steps that run here.
 
 use crate::RecvTensor;
-use crate::api::{Arriving, Future, Stream, from_task};
+use crate::api::from_task;
 use crate::worker::Worker;
 use exec::Sent;
 use futures_channel::oneshot;
 use graph::{DeviceSpec, RendezvousKey};
-use op::{Stored, StoredPieces};
-use status::{Result, aborted, internal, invalid};
+use op::{OpenedTensor, Received, TensorStream};
+use status::{Result, aborted, invalid};
 use std::sync::Arc;
-use tensor::{Bytes, DType, Shape, Tensor};
+use std::task::Poll;
 
 /// Waits for a tensor that a step here sends.
-pub(crate) async fn recv_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<(Tensor, bool)> {
+pub(crate) async fn recv_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<Received> {
     let (tensor, dead) = sent(&worker, &request).await?.read().map_err(|error| from_task(error, &worker.name))?;
-    worker.counters.went(&request.key, tensor.byte_size());
+    worker.counters.sent(&request.key, tensor.byte_size());
     Ok((tensor, dead))
 }
 
-/// The same, but what is in a file is read as it is sent.
-pub(crate) async fn open_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<Arriving> {
-    let stored = match sent(&worker, &request).await? {
-        Sent::Tensor(tensor, dead) => return Ok(whole(&worker, &request, tensor, dead)),
-        Sent::Stored(stored) => stored,
+/// Like `recv_tensor`, but a large tensor that is in a file is read as its receiver pulls.
+pub(crate) async fn open_tensor(worker: Arc<Worker>, request: RecvTensor) -> Result<OpenedTensor> {
+    let (tensor, dead) = match sent(&worker, &request).await? {
+        Sent::Tensor(tensor, dead) => (tensor, dead),
+        Sent::Stored(stored) => {
+            let threads = worker.threads.clone();
+            if let Some(stream) = stored.stream(Arc::new(move |work| threads.spawn(work))) {
+                return Ok(OpenedTensor::Stream(counted(worker, request.key, stream)));
+            }
+            (stored.read().map_err(|error| from_task(error, &worker.name))?, false)
+        }
     };
-    match stored.pieces() {
-        Some(pieces) => {
-            Ok(Arriving::Pieces(Box::new(FromFile { worker, key: request.key, stored, pieces: Some(pieces) })))
-        }
-        None => {
-            let tensor = stored.read().map_err(|error| from_task(error, &worker.name))?;
-            Ok(whole(&worker, &request, tensor, false))
-        }
-    }
+    worker.counters.sent(&request.key, tensor.byte_size());
+    Ok(OpenedTensor::Whole((tensor, dead)))
 }
 
-fn whole(worker: &Worker, request: &RecvTensor, tensor: Tensor, dead: bool) -> Arriving {
-    worker.counters.went(&request.key, tensor.byte_size());
-    Arriving::Whole(tensor, dead)
+/// Counts the bytes that are sent, and names this task in errors.
+fn counted(worker: Arc<Worker>, key: String, mut stream: TensorStream) -> TensorStream {
+    let (dtype, shape) = (stream.dtype(), stream.shape().clone());
+    TensorStream::new(dtype, shape, move |cx| {
+        let chunk = stream.poll_next(cx);
+        if let Poll::Ready(Ok(Some(bytes))) = &chunk {
+            worker.counters.sent(&key, bytes.len());
+        }
+        chunk.map_err(|error| from_task(error, &worker.name))
+    })
 }
 
 async fn sent(worker: &Arc<Worker>, request: &RecvTensor) -> Result<Sent> {
@@ -57,48 +63,12 @@ async fn sent(worker: &Arc<Worker>, request: &RecvTensor) -> Result<Sent> {
     let (answer, wait) = oneshot::channel();
     step.tensors.recv_unread(&request.key, move |sent| drop(answer.send(sent)));
     let sent = wait.await.unwrap_or_else(|_| Err(aborted!("Step {} has ended", request.step_id)));
-    // The step failed here: its master hears that from here, so for the one who asked it is an echo.
+    // This task reports the error to the master of the step itself, so for the caller it is only a consequence.
     sent.map_err(|error| from_task(error, &worker.name).derived())
 }
 
-/// Whether two device names mean the same device of one task.
-fn is_same_local(own: &str, asked: &str) -> bool {
+/// Whether two names mean the same device of one task.
+fn is_same_local(own: &str, requested: &str) -> bool {
     let local = |name: &str| DeviceSpec::parse(name).ok().map(|spec| (spec.kind, spec.id));
-    own == asked || local(own) == local(asked)
-}
-
-/// A tensor that is read from its file by the worker's threads, as fast as it is sent.
-struct FromFile {
-    worker: Arc<Worker>,
-    key: String,
-    stored: Arc<dyn Stored>,
-    /// None while a piece is being read.
-    pieces: Option<StoredPieces>,
-}
-
-impl Stream for FromFile {
-    fn dtype(&self) -> DType {
-        self.stored.dtype()
-    }
-
-    fn shape(&self) -> &Shape {
-        self.stored.shape()
-    }
-
-    fn next(&mut self) -> Future<'_, Option<Bytes>> {
-        Box::pin(async move {
-            let mut pieces = self.pieces.take().ok_or_else(|| internal!("a stored tensor is read twice"))?;
-            let (answer, wait) = oneshot::channel();
-            self.worker.threads.spawn(Box::new(move || {
-                let piece = pieces();
-                drop(answer.send((pieces, piece)));
-            }));
-            let (pieces, piece) = wait.await.map_err(|_| internal!("the reader of a stored tensor is gone"))?;
-            self.pieces = Some(pieces);
-            if let Ok(Some(bytes)) = &piece {
-                self.worker.counters.went(&self.key, bytes.len());
-            }
-            piece.map_err(|error| from_task(error, &self.worker.name))
-        })
-    }
+    own == requested || local(own) == local(requested)
 }

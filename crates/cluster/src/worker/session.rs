@@ -1,4 +1,4 @@
-//! A session at a worker: its graphs, its kernels with state, its view of the cluster.
+//! A session of a worker: its graphs, its kernels with state, its view of the cluster.
 
 use crate::api::{CreateWorkerSession, RegisterGraph};
 use crate::worker::{LocalDevice, Worker, fresh_resources};
@@ -16,8 +16,8 @@ use tensor::Tensor;
 pub(crate) struct WorkerSession {
     pub master_task: String,
     pub master_incarnation: i64,
-    /// Whether its master is another task: what it fetches leaves this one.
-    has_far_master: bool,
+    /// Whether its master is another task, so that what it fetches is sent there.
+    has_remote_master: bool,
     pub cluster: Option<(ClusterSpec, Task)>,
     kernels: Arc<Kernels>,
     devices: Arc<SessionDevices>,
@@ -30,7 +30,7 @@ pub(crate) struct WorkerSession {
     pub extensions: Extensions,
 }
 
-/// A graph ready to run. It keeps the functions its kernels call alive.
+/// A graph that is ready to run, with the functions that its kernels call.
 pub(crate) struct Registered {
     pub program: Arc<Program>,
     _library: Arc<Library>,
@@ -53,7 +53,7 @@ impl WorkerSession {
         let member = (worker.sync_policy != SyncPolicy::Tf && !request.session.is_empty())
             .then(|| Arc::new(Member::new(worker.sync_policy, &request.master_task)));
         Arc::new(WorkerSession {
-            has_far_master: !request.master_task.is_empty() && request.master_task != own,
+            has_remote_master: !request.master_task.is_empty() && request.master_task != own,
             master_task: request.master_task.clone(),
             master_incarnation: request.master_incarnation,
             cluster: request.cluster.clone(),
@@ -69,21 +69,21 @@ impl WorkerSession {
         })
     }
 
-    /// Counts what its master gets with the answer of a run.
-    pub fn gives(&self, worker: &Worker, key: &str, tensor: &Tensor) {
-        if self.has_far_master {
-            worker.counters.went(key, tensor.byte_size());
+    /// Counts a tensor that its master receives with the answer of a run.
+    pub fn count_fetched(&self, worker: &Worker, key: &str, tensor: &Tensor) {
+        if self.has_remote_master {
+            worker.counters.sent(key, tensor.byte_size());
         }
     }
 
-    /// Tells those who wait for this session's gradients that none will come.
+    /// Ends its part in synchronous training: no more gradients of this session will arrive.
     pub fn end(&self) {
         if let Some(member) = &self.member {
             member.end();
         }
     }
 
-    /// The session of masters that announce none.
+    /// The session of masters that create none.
     pub fn shared(worker: &Arc<Worker>) -> Arc<WorkerSession> {
         WorkerSession::new(worker, &CreateWorkerSession::default())
     }
@@ -107,7 +107,7 @@ impl WorkerSession {
         Ok(handle)
     }
 
-    /// Forgets a graph; steps of it that run keep it until their end.
+    /// Forgets a graph; steps that are running keep it until they end.
     pub fn deregister(&self, handle: &str) -> Result<()> {
         let found = self.graphs.lock().remove(handle);
         found
@@ -128,11 +128,11 @@ impl Devices for SessionDevices {
     fn device(&self, name: &str) -> Result<(String, Arc<Resources>)> {
         let found = self.devices.iter().find(|device| device.name == name).or_else(|| {
             let wanted = DeviceSpec::parse(name).ok()?;
-            // Functions name devices as their author saw them; only the local part counts here.
+            // Functions name devices of the cluster in which they were written; only the local part applies here.
             let local = DeviceSpec { kind: wanted.kind, id: wanted.id, ..DeviceSpec::default() };
             self.devices.iter().find(|device| DeviceSpec::parse(&device.name).is_ok_and(|spec| spec.matches(&local)))
         });
-        let device = found.or(self.devices.first()).ok_or_else(|| invalid!("no device {name} here"))?;
+        let device = found.or(self.devices.first()).ok_or_else(|| invalid!("this task has no device {name}"))?;
         Ok((device.name.clone(), device.resources.clone()))
     }
 }

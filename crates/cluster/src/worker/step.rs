@@ -1,9 +1,10 @@
-//! One run of a registered graph.
+//! Runs a registered graph.
 
 use crate::api::{RunGraph, RunGraphAnswer, StepStats};
-use crate::worker::recv::{Step, StepRendezvous};
-use crate::worker::session::WorkerSession;
-use crate::worker::{Worker, session::Registered};
+use crate::worker::Worker;
+use crate::worker::rendezvous::StepRendezvous;
+use crate::worker::session::{Registered, WorkerSession};
+use crate::worker::steps::Step;
 use exec::{LocalRendezvous, RunOptions, Stats};
 use futures_channel::oneshot;
 use graph::RendezvousKey;
@@ -31,18 +32,18 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
         cancel: Arc::default(),
         stats: stats.clone(),
     };
-    // Dropped when the caller goes away: then nobody wants the step any more.
+    // Dropped when the caller drops the call: then the result is not needed.
     let guard = CancelOnDrop(Some(run.cancel.clone()));
-    let (tell, end) = oneshot::channel();
-    start(run, tell);
-    ended(end.await)?;
+    let (result, end) = oneshot::channel();
+    start(run, result);
+    flatten(end.await)?;
     guard.disarm();
     worker.check_observers()?;
     worker.counters.step();
     let mut answer = RunGraphAnswer::default();
     for key in request.recv {
         let tensor = take(&step.tensors, &key)?;
-        session.gives(&worker, &key, &tensor);
+        session.count_fetched(&worker, &key, &tensor);
         answer.recv.push((key, tensor));
     }
     if let Some(stats) = stats {
@@ -51,7 +52,7 @@ pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<
     Ok(answer)
 }
 
-/// What ran when, device by device.
+/// The statistics of nodes by device.
 fn by_device(nodes: Vec<exec::NodeStats>) -> StepStats {
     let mut devices = StepStats::new();
     for node in nodes {
@@ -63,11 +64,11 @@ fn by_device(nodes: Vec<exec::NodeStats>) -> StepStats {
     devices
 }
 
-/// Cancels a step whose caller went away.
+/// Cancels a step when its caller drops the call.
 struct CancelOnDrop(Option<Arc<Cancel>>);
 
 impl CancelOnDrop {
-    /// The caller got its answer.
+    /// The caller gets its answer.
     fn disarm(mut self) {
         self.0 = None;
     }
@@ -81,7 +82,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// A run that is about to begin.
+/// What a run needs to start.
 struct Run<'a> {
     worker: &'a Arc<Worker>,
     session: &'a Arc<WorkerSession>,
@@ -92,8 +93,8 @@ struct Run<'a> {
     stats: Option<Arc<Stats>>,
 }
 
-/// Starts the executor, which tells how it ended.
-fn start(run: Run<'_>, tell: oneshot::Sender<Result<()>>) {
+/// Starts the executor, which sends its result to `result_sender`.
+fn start(run: Run<'_>, result_sender: oneshot::Sender<Result<()>>) {
     let Run { worker, session, registered, step_id, step, cancel, stats } = run;
     let (cluster, own) = match &session.cluster {
         Some((cluster, task)) => (cluster.clone(), task.clone()),
@@ -107,7 +108,7 @@ fn start(run: Run<'_>, tell: oneshot::Sender<Result<()>>) {
         step_id,
         own,
     };
-    // A step that is cancelled from outside must not leave its Recvs waiting.
+    // A step that is cancelled from outside must not leave Recvs waiting.
     let _ = cancel.register(move |error| step.abort(error.clone()));
     let threads = worker.threads.clone();
     let env = Arc::new(StepEnv {
@@ -123,16 +124,16 @@ fn start(run: Run<'_>, tell: oneshot::Sender<Result<()>>) {
     let program = registered.program.clone();
     let finish = Box::new(move |result: Result<_>| {
         let _keep = registered;
-        let _ = tell.send(result.map(|_: Vec<_>| ()));
+        let _ = result_sender.send(result.map(|_: Vec<_>| ()));
     });
     exec::run(program, RunOptions { env, args: Vec::new() }, finish);
 }
 
-fn ended(end: std::result::Result<Result<()>, oneshot::Canceled>) -> Result<()> {
-    end.unwrap_or_else(|_| Err(internal!("the executor ended without an answer")))
+fn flatten(end: std::result::Result<Result<()>, oneshot::Canceled>) -> Result<()> {
+    end.unwrap_or_else(|_| Err(internal!("the executor stopped without a result")))
 }
 
-/// A fetched tensor; the run is over, so it is there or was dead.
+/// A fetched tensor. The run has ended, so it is there, or it is dead.
 fn take(local: &LocalRendezvous, key: &str) -> Result<Tensor> {
     let (answer, mut wait) = oneshot::channel();
     local.recv(key, Box::new(move |received| drop(answer.send(received))));
@@ -146,7 +147,7 @@ fn take(local: &LocalRendezvous, key: &str) -> Result<Tensor> {
     }
 }
 
-/// One of several calls for a step: the first starts it, the last waits for its end.
+/// One of the calls of a partial run: the first one starts it, the last one waits for its end.
 async fn run_partial(
     worker: &Arc<Worker>,
     session: &Arc<WorkerSession>,
@@ -155,9 +156,9 @@ async fn run_partial(
 ) -> Result<RunGraphAnswer> {
     let registered = session.graph(&request.graph)?;
     let (run, first) = worker.steps.partial(request.step_id, &request.session)?;
-    if let Some(tell) = first {
+    if let Some(result) = first {
         let (step_id, cancel) = (request.step_id, run.cancel.clone());
-        start(Run { worker, session, registered, step_id, step: step.clone(), cancel, stats: None }, tell);
+        start(Run { worker, session, registered, step_id, step: step.clone(), cancel, stats: None }, result);
     }
     let guard = CancelOnDrop(Some(run.cancel));
     let mut answer = RunGraphAnswer::default();
@@ -166,7 +167,7 @@ async fn run_partial(
         step.tensors.recv(key, Box::new(move |received| drop(send.send(received))));
         match wait.await.unwrap_or_else(|_| Err(internal!("the step ended"))) {
             Ok((tensor, false)) => {
-                session.gives(worker, key, &tensor);
+                session.count_fetched(worker, key, &tensor);
                 answer.recv.push((key.clone(), tensor));
             }
             Ok((_, true)) => return Err(invalid!("The tensor returned for {key} was not valid.")),
@@ -174,7 +175,7 @@ async fn run_partial(
         }
     }
     if request.last_partial {
-        ended(run.end.await)?;
+        flatten(run.end.await)?;
         worker.counters.step();
     }
     worker.check_observers()?;

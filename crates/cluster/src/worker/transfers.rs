@@ -1,12 +1,13 @@
-//! Tensors received from other tasks, noted while somebody wants to know.
+//! The log of tensors received from other tasks, kept while a client has enabled it.
 
+use crate::RecvTensor;
 use crate::api::{Logging, TransferStats};
 use graph::RendezvousKey;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// With more steps than this something went wrong with whoever asked for them.
+/// The number of steps above which the log is cleared: the client that enabled it no longer reads it.
 const MAX_STEPS: usize = 1 << 10;
 
 #[derive(Default)]
@@ -16,19 +17,21 @@ pub(crate) struct Transfers {
 
 #[derive(Default)]
 struct Inner {
-    wanted: u32,
+    /// How many clients have enabled the log.
+    enabled: u32,
     steps: FxHashMap<u64, Vec<TransferStats>>,
 }
 
 impl Transfers {
-    /// The time, if anybody wants it noted.
+    /// The time if the log is enabled; to be passed to `record` when the tensor has arrived.
     pub fn start(&self) -> Option<u64> {
-        (self.inner.lock().wanted > 0).then(now)
+        (self.inner.lock().enabled > 0).then(now)
     }
 
-    /// Notes a tensor that is here.
-    pub fn note(&self, step_id: u64, key: &str, bytes: usize, start: u64) {
-        let Ok(key) = RendezvousKey::parse(key) else { return };
+    /// Records a tensor that has arrived, if the log was enabled when it was requested.
+    pub fn record(&self, request: &RecvTensor, bytes: usize, start: Option<u64>) {
+        let Some(start) = start else { return };
+        let Ok(key) = RendezvousKey::parse(&request.key) else { return };
         let stats = TransferStats {
             tensor: key.tensor_name.to_string(),
             send_device: key.send_device.to_string(),
@@ -38,28 +41,28 @@ impl Transfers {
             end: now(),
         };
         let mut inner = self.inner.lock();
-        inner.steps.entry(step_id).or_default().push(stats);
+        inner.steps.entry(request.step_id).or_default().push(stats);
         if inner.steps.len() > MAX_STEPS {
             inner.steps.clear();
         }
     }
 
-    /// The steps of which something is noted.
+    /// The steps with recorded transfers.
     #[cfg(test)]
     pub fn steps(&self) -> Vec<u64> {
         self.inner.lock().steps.keys().copied().collect()
     }
 
-    /// Does what was asked, in TensorFlow's order.
+    /// Answers a Logging request, in TensorFlow's order: enable, disable, read, clear.
     pub fn handle(&self, request: Logging) -> Vec<(u64, Vec<TransferStats>)> {
         let mut inner = self.inner.lock();
-        inner.wanted += u32::from(request.enable);
-        inner.wanted = inner.wanted.saturating_sub(u32::from(request.disable));
-        let told = request.steps.into_iter().filter_map(|step| Some((step, inner.steps.remove(&step)?))).collect();
+        inner.enabled += u32::from(request.enable);
+        inner.enabled = inner.enabled.saturating_sub(u32::from(request.disable));
+        let found = request.steps.into_iter().filter_map(|step| Some((step, inner.steps.remove(&step)?))).collect();
         if request.clear {
             inner.steps.clear();
         }
-        told
+        found
     }
 }
 

@@ -1,6 +1,6 @@
 //! Connections to other tasks.
 
-use crate::client::cork::Corked;
+use crate::client::coalesced_writes::CoalescedWrites;
 use crate::server::Window;
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 use tonic::codegen::{BoxFuture, Service};
 use tonic::transport::{Channel, Endpoint};
 
-/// A connection to a task, made at its first use: what is sent and not acknowledged for as long as `patience` breaks it.
-/// So much as `window` says may be under way on it and unread.
+/// A connection to a task, which is made when it is first used. It breaks when sent bytes are not acknowledged within
+/// `patience`.
 pub(crate) fn connect_watched(address: &str, patience: Duration, window: Window) -> Result<Channel> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -22,11 +22,11 @@ pub(crate) fn connect_watched(address: &str, patience: Duration, window: Window)
     Ok(endpoint(address, window)?.connect_timeout(patience).connect_with_connector_lazy(Connector(connector)))
 }
 
-/// Makes connections whose small writes leave together.
+/// Makes connections that combine small writes.
 struct Connector(HttpConnector);
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Corked<TcpStream>>;
+    type Response = TokioIo<CoalescedWrites<TcpStream>>;
     type Error = <HttpConnector as Service<Uri>>::Error;
     type Future = BoxFuture<Self::Response, Self::Error>;
 
@@ -36,17 +36,17 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, address: Uri) -> Self::Future {
         let connecting = self.0.call(address);
-        Box::pin(async move { Ok(TokioIo::new(Corked::new(connecting.await?.into_inner()))) })
+        Box::pin(async move { Ok(TokioIo::new(CoalescedWrites::new(connecting.await?.into_inner()))) })
     }
 }
 
 fn endpoint(address: &str, window: Window) -> Result<Endpoint> {
-    let bad = |error: &dyn std::fmt::Display| invalid!("'{address}' is no address: {error}; expected host:port");
+    let bad = |error: &dyn std::fmt::Display| invalid!("'{address}' is not an address: {error}; expected host:port");
     let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| bad(&error))?;
     Ok(tuned(endpoint, window))
 }
 
-/// With these limits to what comes.
+/// An endpoint with these windows.
 pub(crate) fn tuned(endpoint: Endpoint, window: Window) -> Endpoint {
     endpoint
         .initial_stream_window_size(window.call)

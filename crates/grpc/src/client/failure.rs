@@ -1,13 +1,13 @@
-//! Why a task cannot be reached, in words.
+//! Describes why a task cannot be reached.
 
 use std::error::Error;
 use std::io::ErrorKind;
 use tonic::Status;
 
-/// What `tonic` says when an answer breaks off between its headers and its end.
+/// The message of `tonic` when an answer ends without trailers.
 const CUT_OFF: &str = "protocol error: missing grpc-status trailer";
 
-/// The reason, if a call failed on its way; none if the other task answered with an error.
+/// The reason if the transport failed; `None` if the other task answered with an error.
 pub(crate) fn of_transport(status: &Status) -> Option<String> {
     if let Some(source) = status.source() {
         return Some(reason(source));
@@ -20,7 +20,7 @@ pub(crate) fn of_transport(status: &Status) -> Option<String> {
     foreign.then(|| format!("it speaks another protocol ({})", status.message()))
 }
 
-/// The most telling of an error and its causes.
+/// The most specific of an error and its causes.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     let mut texts = Vec::new();
     let mut cause = Some(error);

@@ -1,73 +1,75 @@
-//! A connection that is watched: whoever waits for a task learns soon when it stops answering.
+//! A connection that is watched: calls fail soon after the task stops answering.
 //!
-//! HTTP/2 pings would do the same, but a TensorFlow server closes connections that ping more than once in five
-//! minutes. So the task is asked for its status instead, on the same connection, while anybody waits in silence.
+//! HTTP/2 pings would do the same, but a TensorFlow server closes connections that ping more than once in five minutes.
+//! So GetStatus is called instead, on the same connection, while a call waits and nothing is received.
 
 use crate::client::failure;
-use crate::client::together::Together;
 use crate::wire;
 use parking_lot::Mutex;
 use proto::tensorflow::worker_service_client::WorkerServiceClient;
 use status::{Error, Result, unavailable};
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::Channel;
 
-/// How long a task may be silent while somebody waits for it, unless another time is set.
+/// How long a task may be silent while a call waits for it, unless another time is set.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// No time that is set is shorter: nobody answers that fast all the time.
+/// The shortest time that can be set: no task always answers faster.
 pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Pauses between attempts to reach a task that is not up yet: the first, and the longest, which is TensorFlow's.
+/// The first and the longest pause between attempts to reach a task that is not up yet; the longest is TensorFlow's.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
-/// Meanwhile the log tells who is waited for, after the first second and then this often.
+/// The time between log messages that say which task is awaited; the first one follows after `PAUSES.1`.
 const REPORT: Duration = Duration::from_secs(10);
 
 /// Makes a connection.
 pub(crate) type Dial = Box<dyn Fn() -> Result<Channel> + Send + Sync>;
 
-/// The way to one task.
+/// The connection to one task, which is made again when it is lost.
 pub(crate) struct Link {
-    /// Its name; who was given an address alone learns it when the task first answers.
+    /// Its name. If only the address is known, the first answer of the task contains it.
     task: OnceLock<String>,
     pub address: String,
     service: &'static str,
-    /// After this long without a sign of life the task is taken for dead.
+    /// Calls fail after this time without a sign of life from the task.
     patience: Duration,
     dial: Dial,
     line: Mutex<Option<Arc<Line>>>,
+    pub accepts_batches: Arc<AtomicBool>,
 }
 
-/// One connection, until it is given up.
+/// One connection.
 pub(crate) struct Line {
     pub channel: Channel,
+    /// When something was last received.
     heard: Mutex<Instant>,
-    /// When it was last asked for a sign of life for the first time.
+    /// When the present series of GetStatus calls began.
     asked: Mutex<Instant>,
-    /// Held by the one who asks on behalf of all who wait.
+    /// Held by the call that asks for the status on behalf of all calls.
     asking: tokio::sync::Mutex<()>,
     lost: OnceLock<String>,
-    /// Tensors that are asked for at the same moment.
-    pub together: Together,
+    /// Shared with the link: whether the task accepts batches of requests for tensors, as its last answer says.
+    pub accepts_batches: Arc<AtomicBool>,
 }
 
 impl Line {
-    /// The task gave a sign of life.
+    /// Records a sign of life from the task.
     pub fn hear(&self) {
         *self.heard.lock() = Instant::now();
     }
 
-    /// How long it has given none to somebody who waits since `begin`: silence before that means nothing.
+    /// How long a call that waits since `begin` has seen no sign of life. Silence before that means nothing.
     fn silence(&self, begin: Instant) -> Duration {
         begin.max(*self.heard.lock()).elapsed()
     }
 
-    /// Since when the task owes a sign of life to somebody who waits since `begin`: since now, unless another who asked has
-    /// gone away without it.
-    fn with_work(&self, begin: Instant) -> Instant {
+    /// Since when a call that waits since `begin` has been asking for the status: since now, unless another call asked
+    /// before and was dropped without an answer.
+    fn asked(&self, begin: Instant) -> Instant {
         let heard = *self.heard.lock();
         let mut asked = self.asked.lock();
         if *asked < begin.max(heard) {
@@ -78,21 +80,29 @@ impl Line {
 }
 
 impl Link {
-    /// The way to a task's worker.
+    /// A connection to the worker of a task.
     pub fn to_worker(task: String, address: String, patience: Duration, dial: Dial) -> Link {
         Link { task: task.into(), ..Link::new("WorkerService", address, patience, dial) }
     }
 
-    /// The way to the master of whatever task is at an address.
+    /// A connection to the master of the task at an address.
     pub fn to_master(address: String, patience: Duration, dial: Dial) -> Link {
         Link::new("MasterService", address, patience, dial)
     }
 
     fn new(service: &'static str, address: String, patience: Duration, dial: Dial) -> Link {
-        Link { task: OnceLock::new(), address, service, patience, dial, line: Mutex::new(None) }
+        Link {
+            task: OnceLock::new(),
+            address,
+            service,
+            patience,
+            dial,
+            line: Mutex::new(None),
+            accepts_batches: Arc::default(),
+        }
     }
 
-    /// The task, or where it is.
+    /// The name of the task, or its address.
     pub fn name(&self) -> &str {
         self.task.get().unwrap_or(&self.address)
     }
@@ -126,7 +136,7 @@ impl Link {
         }
     }
 
-    /// Calls the task, and fails when it stops answering.
+    /// Calls the task; fails when it stops answering.
     pub async fn call<T, F>(&self, method: &str, call: impl FnOnce(Arc<Line>) -> F) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Status>>,
@@ -135,7 +145,7 @@ impl Link {
         self.wait(&line, method, call(line.clone())).await
     }
 
-    /// Waits for something of a call that is under way, and fails when the task stops answering.
+    /// Waits for a part of an answer; fails when the task stops answering.
     pub async fn wait<T, F>(&self, line: &Arc<Line>, method: &str, answer: F) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Status>>,
@@ -153,18 +163,19 @@ impl Link {
         if let Some(line) = &*line {
             return Ok(line.clone());
         }
+        self.accepts_batches.store(false, Ordering::Relaxed); // another program may run at the address now
         let fresh = Arc::new(Line {
             channel: (self.dial)()?,
             heard: Mutex::new(Instant::now()),
             asked: Mutex::new(Instant::now()),
             asking: tokio::sync::Mutex::default(),
             lost: OnceLock::new(),
-            together: Together::default(),
+            accepts_batches: self.accepts_batches.clone(),
         });
         Ok(line.insert(fresh).clone())
     }
 
-    /// Ends when the task is taken for dead; gives the reason.
+    /// Completes when the task has stopped answering; returns the reason.
     async fn watch(&self, line: &Arc<Line>) -> String {
         let (quiet, answer) = (self.patience * 2 / 5, self.patience * 3 / 5);
         let begin = Instant::now();
@@ -197,7 +208,7 @@ impl Link {
         match failure::of_transport(&status) {
             Some(why) => self.silent(&why, method),
             None => {
-                line.hear(); // an error of its own is an answer
+                line.hear(); // an error of the task is an answer
                 wire::error(status)
             }
         }
@@ -218,12 +229,12 @@ impl Link {
     }
 }
 
-/// Asks for a sign of life on behalf of somebody who waits since `begin`; gives the task's name, if the answer tells it.
-/// Data of other calls on the same connection is a sign as well.
+/// Asks for the status on behalf of a call that waits since `begin`; returns the name of the task, if the answer has it.
+/// Data of other calls on the same connection is a sign of life too.
 async fn ask(line: &Line, begin: Instant, patience: Duration) -> std::result::Result<Option<String>, String> {
     let mut client = WorkerServiceClient::new(line.channel.clone());
     let mut answer = std::pin::pin!(client.get_status(wire::get_status()));
-    let asked = line.with_work(begin);
+    let asked = line.asked(begin);
     let task = loop {
         match tokio::time::timeout(patience.saturating_sub(line.silence(asked)), &mut answer).await {
             Ok(Err(status)) => {

@@ -1,9 +1,10 @@
 //! The master of another process.
 
 use crate::client::link::{LEAST_PATIENCE, Line, Link, PATIENCE};
-use crate::client::{bulk, channel};
+use crate::client::{call, channel};
 use crate::runtime::polled_in;
-use crate::server::{MAX_MESSAGE, RUN_CALLABLE, RUN_STEP, TENSOR_WINDOW};
+use crate::server::{MAX_MESSAGE, TENSOR_WINDOW};
+use crate::wire::extensions::{RUN_CALLABLE, RUN_STEP};
 use crate::wire::{self, stats};
 use cluster::{
     CallableOptions, DeviceAttributes, Future, MasterClient, RunMetadata, RunStep, RunStepAnswer, SessionConfig,
@@ -77,9 +78,9 @@ impl GrpcMaster {
     }
 
     async fn send_run_step(&self, session: &str, step: RunStep) -> Result<RunStepAnswer> {
-        let (request, form) = (bulk::within(bulk::post(RUN_STEP), step.options.timeout), &wire::RUN_STEP_ANSWER);
+        let (request, form) = (call::within(call::post(RUN_STEP), step.options.timeout), &wire::RUN_STEP_ANSWER);
         let message = wire::encode_run_step(session, step)?;
-        let call = async |line: Arc<Line>| bulk::call(&line, request, message, form).await;
+        let call = async |line: Arc<Line>| call::call(&line, request, message, form).await;
         let (answer, content) = self.link.call("RunStep", call).await?.0.open();
         wire::decode_run_step_answer(answer, content)
     }
@@ -92,7 +93,7 @@ impl GrpcMaster {
     ) -> Result<(Vec<Tensor>, RunMetadata)> {
         let message = wire::encode_run_callable(session, handle, &feeds)?;
         let form = &wire::RUN_CALLABLE_ANSWER;
-        let call = async |line: Arc<Line>| bulk::call(&line, bulk::post(RUN_CALLABLE), message, form).await;
+        let call = async |line: Arc<Line>| call::call(&line, call::post(RUN_CALLABLE), message, form).await;
         let (answer, content): (pb::RunCallableResponse, _) = self.link.call("RunCallable", call).await?.0.open();
         let tensors = wire::tensors_with_content(answer.fetch, content)?;
         Ok((tensors, stats::decode_run_metadata(answer.metadata.unwrap_or_default())?))

@@ -1,13 +1,11 @@
-//! Calls to other tasks.
+//! Clients of the two services.
 
-mod bulk;
+mod call;
 pub(crate) mod channel;
-pub(crate) mod cork;
-pub(crate) mod ended;
+pub(crate) mod coalesced_writes;
 mod failure;
 pub(crate) mod link;
 pub(crate) mod master;
-mod pieces;
-pub(crate) mod together;
-mod transfer;
+mod recv_tensor;
+mod tensor_stream;
 pub(crate) mod worker;

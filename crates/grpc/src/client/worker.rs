@@ -1,33 +1,36 @@
-//! Another task's WorkerService.
+//! The WorkerService of another task.
 
-use crate::client::ended::{self, Added, Ended};
 use crate::client::link::{Line, Link};
-use crate::client::{bulk, pieces, together};
-use crate::server::{ENDED, MAX_MESSAGE, RUN_GRAPH, TAKES_ENDED};
+use crate::client::{call, recv_tensor, tensor_stream};
+use crate::server::MAX_MESSAGE;
+use crate::wire::extensions::{self, ACCEPTS_ENDED_STEPS, ENDED_STEPS, RUN_GRAPH};
 use crate::wire::{self, stats};
 use cluster::{
-    Arriving, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, TransferStats, WorkerClient,
+    CreateWorkerSession, Deliver, DeviceAttributes, Features, Future, Logging, OpenedTensor, RecvTensor, RegisterGraph,
+    RunGraph, RunGraphAnswer, TransferStats, WorkerClient,
 };
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName};
 use proto::tensorflow as pb;
 use proto::tensorflow::worker_service_client::WorkerServiceClient;
-use rand::Rng;
 use status::Result;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tensor::Tensor;
 use tonic::Extensions;
 use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 
-/// A far task.
-pub(crate) struct FarWorker {
+/// How long a task may take to answer that a session has ended.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A task that is reached over gRPC. Each method makes one call.
+pub(crate) struct GrpcWorker {
     pub link: Arc<Link>,
-    /// For tensors that are read slowly: what is under way of them must not stand before other answers.
-    pub slow: Arc<Link>,
-    /// Steps that are over, of which the task hears with the next one.
-    pub ended: Arc<Ended>,
+    /// A connection for tensors that are read in chunks: their bytes must not delay other answers.
+    pub stream_link: Arc<Link>,
+    /// Whether the task accepts the ends of steps with a run, as its last answer says.
+    pub accepts_ended_steps: AtomicBool,
 }
 
 fn client(line: &Line) -> WorkerServiceClient<Channel> {
@@ -36,7 +39,7 @@ fn client(line: &Line) -> WorkerServiceClient<Channel> {
         .max_encoding_message_size(MAX_MESSAGE)
 }
 
-impl WorkerClient for FarWorker {
+impl WorkerClient for GrpcWorker {
     fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>> {
         Box::pin(async move {
             let call = async |line: Arc<Line>| client(&line).get_status(pb::GetStatusRequest {}).await;
@@ -55,10 +58,8 @@ impl WorkerClient for FarWorker {
 
     fn delete_session(&self, session: String) -> Future<'_, ()> {
         Box::pin(async move {
-            // Its master may be about to end.
-            ended::tell_all(&self.link, &self.ended).await;
             let mut request = tonic::Request::new(pb::DeleteWorkerSessionRequest { session_handle: session });
-            request.set_timeout(Duration::from_secs(10));
+            request.set_timeout(DELETE_TIMEOUT);
             let call = async |line: Arc<Line>| client(&line).delete_worker_session(request).await;
             self.link.call("DeleteWorkerSession", call).await.map(drop)
         })
@@ -81,32 +82,45 @@ impl WorkerClient for FarWorker {
     }
 
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
-        Box::pin(async move {
-            let (mut post, form) = (bulk::post(RUN_GRAPH), &wire::RUN_GRAPH_ANSWER);
-            let message = wire::encode_run_graph(request, request_id())?;
-            let mut ended = self.ended.take();
-            if let Some(steps) = ended.steps() {
-                post = post.header(ENDED, steps);
-            }
-            let call = async |line: Arc<Line>| bulk::call(&line, post, message, form).await;
-            let (answer, headers) = self.link.call("RunGraph", call).await?;
-            ended.are_told(headers.contains_key(TAKES_ENDED));
-            let (answer, content) = answer.open();
-            wire::decode_run_graph_answer(answer, content, headers.contains_key(wire::DERIVED_HEADER))
-        })
+        Box::pin(async move { self.run_graph_after(&[], request).await? })
     }
 
     fn cleanup_graph(&self, step_id: u64) -> Future<'_, ()> {
+        Box::pin(async move { self.cleanup_graphs(&[step_id]).await })
+    }
+
+    fn features(&self) -> Features {
+        Features {
+            recv_batches: self.link.accepts_batches.load(Ordering::Relaxed),
+            step_ends: self.accepts_ended_steps.load(Ordering::Relaxed),
+        }
+    }
+
+    fn run_graph_after<'a>(&'a self, ended: &'a [u64], request: RunGraph) -> Future<'a, Result<RunGraphAnswer>> {
         Box::pin(async move {
-            match self.ended.add(step_id) {
-                Added::Refused => cleanup_graph(&self.link, step_id, None).await,
-                Added::First => {
-                    // Not part of this call: others will add to the list and go away. It ends with the list.
-                    tokio::spawn(ended::tell_in_time(self.link.clone(), self.ended.clone()));
-                    Ok(())
-                }
-                Added::Next => Ok(()),
+            let (mut post, layout) = (call::post(RUN_GRAPH), &wire::RUN_GRAPH_ANSWER);
+            if let Some(ended) = extensions::ended_steps_header(ended) {
+                post = post.header(ENDED_STEPS, ended);
             }
+            let message = wire::encode_run_graph(request)?;
+            let call = async |line: Arc<Line>| call::call(&line, post, message, layout).await;
+            let (answer, headers) = self.link.call("RunGraph", call).await?;
+            self.accepts_ended_steps.store(headers.contains_key(ACCEPTS_ENDED_STEPS), Ordering::Relaxed);
+            let (answer, content) = answer.open();
+            Ok(wire::decode_run_graph_answer(answer, content, headers.contains_key(extensions::DERIVED)))
+        })
+    }
+
+    fn cleanup_graphs<'a>(&'a self, steps: &'a [u64]) -> Future<'a, ()> {
+        Box::pin(async move {
+            let Some((&last, others)) = steps.split_last() else { return Ok(()) };
+            let others = extensions::ended_steps_header(others);
+            let headers = HeaderMap::from_iter(others.map(|others| (HeaderName::from_static(ENDED_STEPS), others)));
+            let (metadata, message) =
+                (MetadataMap::from_headers(headers), pb::CleanupGraphRequest { step_id: last as i64 });
+            let request = tonic::Request::from_parts(metadata, Extensions::default(), message);
+            let call = async |line: Arc<Line>| client(&line).cleanup_graph(request).await;
+            self.link.call("CleanupGraph", call).await.map(drop)
         })
     }
 
@@ -120,13 +134,22 @@ impl WorkerClient for FarWorker {
 
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
         Box::pin(async move {
-            let id = request_id();
-            let received = self.link.call("RecvTensor", |line| together::recv_tensor(line, id, request)).await?;
+            let id = request.request_id;
+            let received = self.link.call("RecvTensor", |line| recv_tensor::recv_tensor(line, request)).await?;
             if received.require_ack {
                 acknowledge(&self.link, id).await;
             }
             Ok((received.tensor, received.is_dead))
         })
+    }
+
+    fn recv_tensors(&self, requests: Vec<RecvTensor>, deliver: Deliver) -> Future<'_, ()> {
+        let call = |line| recv_tensor::recv_tensors(line, requests, deliver);
+        Box::pin(self.link.call("RecvTensor", call))
+    }
+
+    fn open_tensor(&self, request: RecvTensor) -> Future<'_, OpenedTensor> {
+        Box::pin(tensor_stream::open_tensor(self.stream_link.clone(), request))
     }
 
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
@@ -136,30 +159,13 @@ impl WorkerClient for FarWorker {
             Ok(stats::decode_logging_answer(self.link.call("Logging", call).await?.into_inner()))
         })
     }
-
-    fn open_tensor(&self, request: RecvTensor) -> Future<'_, Arriving> {
-        Box::pin(pieces::open_tensor(self.slow.clone(), request_id(), request))
-    }
 }
 
-/// Ends a step, and others besides where the task takes several at once.
-pub(super) async fn cleanup_graph(link: &Link, step_id: u64, others: Option<HeaderValue>) -> Result<()> {
-    let headers = HeaderMap::from_iter(others.map(|others| (HeaderName::from_static(ENDED), others)));
-    let message = pb::CleanupGraphRequest { step_id: step_id as i64 };
-    let request = tonic::Request::from_parts(MetadataMap::from_headers(headers), Extensions::default(), message);
-    link.call("CleanupGraph", async |line: Arc<Line>| client(&line).cleanup_graph(request).await).await.map(drop)
-}
-
-/// Tells a task that keeps a tensor until then that it is here.
-pub(crate) async fn acknowledge(link: &Link, id: i64) {
+/// Tells a task that keeps a tensor until then that it has arrived.
+pub(super) async fn acknowledge(link: &Link, id: i64) {
     let message = pb::MarkRecvFinishedRequest { request_id: id };
     let call = async |line: Arc<Line>| client(&line).mark_recv_finished(message).await;
     if let Err(error) = link.call("MarkRecvFinished", call).await {
-        tracing::debug!("{} was not told that its tensor arrived: {error}", link.name());
+        tracing::debug!("{} was not told that its tensor has arrived: {error}", link.name());
     }
-}
-
-/// Tells a request from a repetition of itself; never zero.
-fn request_id() -> i64 {
-    rand::rng().random_range(1..=i64::MAX)
 }

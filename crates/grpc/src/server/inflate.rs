@@ -1,4 +1,4 @@
-//! Requests of clients that compress: what reads them sees them as if they had not been.
+//! Decompresses the requests of clients that compress.
 
 use crate::server::MAX_MESSAGE;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use status::{Result, exhausted, internal, invalid, unimplemented_op};
 use std::io::Read;
 use tonic::body::Body;
 
-/// How the messages of a request may be compressed.
+/// The header with the compression of a request's messages.
 const ENCODING: &str = "grpc-encoding";
 /// Before every message: a byte for its compression, four for its length.
 const PREFIX: usize = 5;
@@ -19,13 +19,13 @@ pub(crate) fn is_compressed(request: &http::Request<Body>) -> bool {
     request.headers().get(ENCODING).is_some_and(|encoding| encoding != "identity")
 }
 
-/// The same request with its one message as it was before it was compressed.
+/// The request with its one message decompressed.
 pub(crate) async fn inflated(request: http::Request<Body>) -> Result<http::Request<Body>> {
     let (mut head, body) = request.into_parts();
     let encoding = head.headers.remove(ENCODING).unwrap_or_else(|| HeaderValue::from_static("identity"));
     let body = Limited::new(body, MAX_MESSAGE).collect().await;
     let body = body.map_err(|error| invalid!("The request cannot be read: {error}"))?.to_bytes();
-    // A message that is larger when it is compressed comes as it is.
+    // A message that compression would make larger is not compressed.
     let plain = match body.first() {
         Some(1) => {
             let work = move || inflate(encoding.as_bytes(), &body[body.len().min(PREFIX)..], MAX_MESSAGE);
@@ -37,7 +37,7 @@ pub(crate) async fn inflated(request: http::Request<Body>) -> Result<http::Reque
     Ok(http::Request::from_parts(head, Body::new(Full::new(plain))))
 }
 
-/// A compressed message as it was, with its prefix, if it has no more than `most` bytes.
+/// Decompresses a message and adds its prefix; an error if it has more than `most` bytes.
 pub(crate) fn inflate(encoding: &[u8], message: &[u8], most: usize) -> Result<Vec<u8>> {
     let mut plain = vec![0; PREFIX];
     let limit = most as u64 + 1;

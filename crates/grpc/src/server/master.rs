@@ -1,122 +1,117 @@
-//! MasterService: what clients call.
+//! MasterService: the calls of clients.
 
-use crate::server::recent::Recent;
-use crate::wire;
-use crate::wire::{answers, stats};
-use bytes::Bytes;
-use cluster::Master;
+use crate::server::body::{self, NO_TENSORS, Pieces};
+use crate::server::dispatch::{Methods, unary, unknown_method};
+use crate::wire::{self, stats, tensor_list};
+use cluster::{Master, RequestDedup};
 use proto::tensorflow as pb;
-use proto::tensorflow::master_service_server::MasterService;
 use status::Result;
 use std::sync::Arc;
-use tensor::Buffer;
-use tonic::{Request, Response, Status};
+use tonic::body::Body;
 
-type Answer<T> = std::result::Result<Response<T>, Status>;
-
-pub(crate) struct Service {
+/// The methods of a master.
+#[derive(Clone)]
+pub(super) struct MasterMethods {
     pub master: Arc<Master>,
-    pub recent: Recent,
+    pub requests: Arc<RequestDedup>,
 }
 
-fn answer<T>(result: Result<T>) -> Answer<T> {
-    result.map(Response::new).map_err(wire::status)
+impl Methods for MasterMethods {
+    const SERVICE: &'static str = "tensorflow.MasterService";
+
+    async fn answer(self, method: &str, request: http::Request<Body>) -> Result<http::Response<Body>> {
+        let master = self.master;
+        match method {
+            "CreateSession" => unary(request, master, create_session).await,
+            "ExtendSession" => unary(request, master, extend_session).await,
+            "PartialRunSetup" => unary(request, master, partial_run_setup).await,
+            "RunStep" => run_step(&master, &self.requests, request.into_body()).await,
+            "CloseSession" => unary(request, master, close_session).await,
+            "ListDevices" => unary(request, master, list_devices).await,
+            "Reset" => unary(request, master, reset).await,
+            "MakeCallable" => unary(request, master, make_callable).await,
+            "RunCallable" => run_callable(&master, request.into_body()).await,
+            "ReleaseCallable" => unary(request, master, release_callable).await,
+            _ => Err(unknown_method()),
+        }
+    }
 }
 
-impl Service {
-    /// Runs a step; `content` gives the contents that came apart from the feeds' messages.
-    pub async fn step(
-        &self,
-        request: pb::RunStepRequest,
-        content: impl FnMut(usize) -> Option<Buffer>,
-    ) -> Result<Vec<Bytes>> {
-        self.recent.check(request.request_id, "RunStep (Master)", || wire::describe_run_step(&request))?;
+async fn create_session(master: Arc<Master>, request: pb::CreateSessionRequest) -> Result<pb::CreateSessionResponse> {
+    let graph = graph::wire::decode_graph(request.graph_def.unwrap_or_default())?;
+    let config = wire::session_config(request.config.unwrap_or_default(), request.target)?;
+    let session_handle = master.create_session(graph, config).await?;
+    Ok(pb::CreateSessionResponse { session_handle, graph_version: 0 })
+}
+
+async fn extend_session(master: Arc<Master>, request: pb::ExtendSessionRequest) -> Result<pb::ExtendSessionResponse> {
+    let graph = graph::wire::decode_graph(request.graph_def.unwrap_or_default())?;
+    let new_graph_version = master.extend_session(&request.session_handle, &graph, request.current_graph_version)?;
+    Ok(pb::ExtendSessionResponse { new_graph_version })
+}
+
+async fn partial_run_setup(
+    master: Arc<Master>,
+    request: pb::PartialRunSetupRequest,
+) -> Result<pb::PartialRunSetupResponse> {
+    let pb::PartialRunSetupRequest { session_handle, feed, fetch, target, .. } = request;
+    let partial_run_handle = master.partial_run_setup(&session_handle, feed, fetch, target).await?;
+    Ok(pb::PartialRunSetupResponse { partial_run_handle })
+}
+
+/// Runs a step; feeds and fetches are not copied.
+async fn run_step(master: &Master, requests: &RequestDedup, body: Body) -> Result<http::Response<Body>> {
+    let (request, content) = body::read::<pb::RunStepRequest>(body, &wire::RUN_STEP).await?.open();
+    let error_in_body = request.store_errors_in_response_body;
+    let call = async {
+        requests.check(request.request_id, "RunStep (Master)", || wire::describe_run_step(&request))?;
         let session = request.session_handle.clone();
         let step = wire::run_step(request, content)?;
-        wire::run_step_answer(self.master.run_step(&session, step).await?)
-    }
-
-    /// Runs a callable likewise.
-    pub async fn callable(
-        &self,
-        request: pb::RunCallableRequest,
-        content: impl FnMut(usize) -> Option<Buffer>,
-    ) -> Result<Vec<Bytes>> {
-        let feeds = wire::tensors_with_content(request.feed, content)?;
-        let (tensors, metadata) = self.master.run_callable(&request.session_handle, request.handle, feeds).await?;
-        let metadata = Some(stats::run_metadata(metadata));
-        answers::answer(&tensors, &pb::RunCallableResponse { fetch: Vec::new(), metadata })
-    }
+        wire::run_step_answer(master.run_step(&session, step).await?)
+    };
+    let pieces = match call.await {
+        Err(error) if error_in_body => tensor_list::encode_answer(NO_TENSORS, &wire::run_step_error(error))?,
+        result => result?,
+    };
+    Ok(body::answer(Pieces::body(pieces)))
 }
 
-#[tonic::async_trait]
-impl MasterService for Service {
-    async fn create_session(&self, request: Request<pb::CreateSessionRequest>) -> Answer<pb::CreateSessionResponse> {
-        let request = request.into_inner();
-        let call = async {
-            let graph = graph::wire::decode_graph(request.graph_def.unwrap_or_default())?;
-            let config = wire::session_config(request.config.unwrap_or_default(), request.target)?;
-            let session_handle = self.master.create_session(graph, config).await?;
-            Ok(pb::CreateSessionResponse { session_handle, graph_version: 0 })
-        };
-        answer(call.await)
-    }
+async fn close_session(master: Arc<Master>, request: pb::CloseSessionRequest) -> Result<pb::CloseSessionResponse> {
+    master.close_session(&request.session_handle).await?;
+    Ok(pb::CloseSessionResponse {})
+}
 
-    async fn extend_session(&self, request: Request<pb::ExtendSessionRequest>) -> Answer<pb::ExtendSessionResponse> {
-        let request = request.into_inner();
-        let graph = graph::wire::decode_graph(request.graph_def.unwrap_or_default()).map_err(wire::status)?;
-        let version = self.master.extend_session(&request.session_handle, &graph, request.current_graph_version);
-        answer(version.map(|new_graph_version| pb::ExtendSessionResponse { new_graph_version }))
-    }
+async fn list_devices(master: Arc<Master>, request: pb::ListDevicesRequest) -> Result<pb::ListDevicesResponse> {
+    let devices = master.list_devices(&request.session_handle).await?;
+    let local_device = devices.into_iter().map(wire::device_attributes).collect();
+    Ok(pb::ListDevicesResponse { local_device, remote_device: Vec::new() })
+}
 
-    async fn partial_run_setup(
-        &self,
-        request: Request<pb::PartialRunSetupRequest>,
-    ) -> Answer<pb::PartialRunSetupResponse> {
-        let r = request.into_inner();
-        let handle = self.master.partial_run_setup(&r.session_handle, r.feed, r.fetch, r.target).await;
-        answer(handle.map(|partial_run_handle| pb::PartialRunSetupResponse { partial_run_handle }))
-    }
+async fn reset(master: Arc<Master>, request: pb::ResetRequest) -> Result<pb::ResetResponse> {
+    master.reset(request.container).await?;
+    Ok(pb::ResetResponse {})
+}
 
-    async fn run_step(&self, _: Request<pb::RunStepRequest>) -> Answer<pb::RunStepResponse> {
-        Err(Status::internal("RunStep is answered by the bulk service"))
-    }
+async fn make_callable(master: Arc<Master>, request: pb::MakeCallableRequest) -> Result<pb::MakeCallableResponse> {
+    let options = wire::callable_options(request.options.unwrap_or_default());
+    let handle = master.make_callable(&request.session_handle, options).await?;
+    Ok(pb::MakeCallableResponse { handle })
+}
 
-    async fn close_session(&self, request: Request<pb::CloseSessionRequest>) -> Answer<pb::CloseSessionResponse> {
-        let closed = self.master.close_session(&request.into_inner().session_handle).await;
-        answer(closed.map(|()| pb::CloseSessionResponse {}))
-    }
+/// Runs a callable; feeds and fetches are not copied.
+async fn run_callable(master: &Master, body: Body) -> Result<http::Response<Body>> {
+    let (request, content) = body::read::<pb::RunCallableRequest>(body, &wire::RUN_CALLABLE).await?.open();
+    let feeds = wire::tensors_with_content(request.feed, content)?;
+    let (tensors, metadata) = master.run_callable(&request.session_handle, request.handle, feeds).await?;
+    let metadata = Some(stats::run_metadata(metadata));
+    let pieces = tensor_list::encode_answer(&tensors, &pb::RunCallableResponse { fetch: Vec::new(), metadata })?;
+    Ok(body::answer(Pieces::body(pieces)))
+}
 
-    async fn list_devices(&self, request: Request<pb::ListDevicesRequest>) -> Answer<pb::ListDevicesResponse> {
-        let devices = self.master.list_devices(&request.into_inner().session_handle).await;
-        answer(devices.map(|devices| pb::ListDevicesResponse {
-            local_device: devices.into_iter().map(wire::device_attributes).collect(),
-            remote_device: Vec::new(),
-        }))
-    }
-
-    async fn reset(&self, request: Request<pb::ResetRequest>) -> Answer<pb::ResetResponse> {
-        let reset = self.master.reset(request.into_inner().container).await;
-        answer(reset.map(|()| pb::ResetResponse {}))
-    }
-
-    async fn make_callable(&self, request: Request<pb::MakeCallableRequest>) -> Answer<pb::MakeCallableResponse> {
-        let request = request.into_inner();
-        let options = wire::callable_options(request.options.unwrap_or_default());
-        let handle = self.master.make_callable(&request.session_handle, options).await;
-        answer(handle.map(|handle| pb::MakeCallableResponse { handle }))
-    }
-
-    async fn run_callable(&self, _: Request<pb::RunCallableRequest>) -> Answer<pb::RunCallableResponse> {
-        Err(Status::internal("RunCallable is answered by the bulk service"))
-    }
-
-    async fn release_callable(
-        &self,
-        request: Request<pb::ReleaseCallableRequest>,
-    ) -> Answer<pb::ReleaseCallableResponse> {
-        let request = request.into_inner();
-        let released = self.master.release_callable(&request.session_handle, request.handle);
-        answer(released.map(|()| pb::ReleaseCallableResponse {}))
-    }
+async fn release_callable(
+    master: Arc<Master>,
+    request: pb::ReleaseCallableRequest,
+) -> Result<pb::ReleaseCallableResponse> {
+    master.release_callable(&request.session_handle, request.handle)?;
+    Ok(pb::ReleaseCallableResponse {})
 }

@@ -1,23 +1,19 @@
 //! The services of a task on one port.
 
-mod before;
-mod bulk;
+mod body;
+mod dispatch;
 pub(crate) mod inflate;
 mod master;
-pub(crate) mod recent;
-mod run;
-mod transfer;
+mod recv_tensor;
+mod run_graph;
 mod worker;
 
 use crate::client::link::LEAST_PATIENCE;
-use before::Before;
-use bulk::Steps;
-use cluster::{Master, WorkerClient};
+use cluster::{Master, RequestDedup, WorkerClient};
+use dispatch::Dispatch;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use proto::tensorflow::master_service_server::MasterServiceServer;
-use proto::tensorflow::worker_service_server::WorkerServiceServer;
-use recent::Recent;
+use master::MasterMethods;
 use status::{Result, unavailable};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -28,44 +24,42 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::Router;
-use transfer::Transfers;
+use worker::WorkerMethods;
 
-pub(crate) use bulk::{RUN_CALLABLE, RUN_STEP};
-pub(crate) use run::{ENDED, RUN_GRAPH, TAKES_ENDED};
-pub(crate) use transfer::{PATH, RAW, TAKES_SEVERAL, TOGETHER};
-
-/// Messages may be as large as TensorFlow's.
+/// The longest message, which is TensorFlow's limit.
 pub(crate) const MAX_MESSAGE: usize = i32::MAX as usize;
-/// How much may be under way to a server, and unread there, before it is acknowledged.
+/// The flow-control window of a server: how many bytes of requests may be sent to it before it has read them.
 const WINDOW: u32 = 16 << 20;
-/// The same to a client, which gets the tensors: between 8 and 64 MiB the speed differs by a tenth at most
-/// (`examples/transfer_speed.rs` measures it), and the allocator keeps the memory of what was under way for a while, while
-/// a ps that restores must not need 64 MB more than its variables, the program itself included.
+/// The window of a client, which receives the tensors. Between 8 and 64 MiB the speed differs by a tenth at most
+/// (`examples/transfer_speed.rs` measures it). The allocator keeps the memory of received bytes for a while, and a ps that
+/// restores a checkpoint must not need 64 MB more than its variables, including the program itself.
 pub(crate) const TENSOR_WINDOW: Window = Window { call: 8 << 20, all: 8 << 20, frame: FRAME };
-/// The same for tensors that are read piece by piece: whoever writes them to a disk holds no more than this of each. All
-/// together have no limit: those that nobody reads yet must not keep back the one that is read. A save of 400 MB takes
-/// 0.45 s with 256 KiB, 0.35 with 512 KiB and 0.33 with 1 MiB, which needs 25 MB more where many tensors wait.
-pub(crate) const PIECES_WINDOW: Window = Window { call: 512 << 10, all: i32::MAX as u32, frame: SMALL_FRAME };
-/// Large frames: fewer headers for the same tensor; but a frame is passed on when all of it is here, so the copy into the
-/// tensor should begin early, while it is in the cache. And a little less than a power of two: a frame is read with its
-/// nine bytes of header into one block, and a block of a size just above one wastes a quarter or takes the allocator's
-/// slow way. 16 MB in the same run: 60 KiB 4.2 ms, 120 3.7, 128 7.8, 240 4.1, 256 6.9, 480 3.3, 800 3.8, 1024 4.5.
+/// The window of a client for tensors that are read in chunks: a task that writes them to a disk holds no more than this
+/// of each. There is no limit for all of them together, because tensors that are not read yet must not block the one that
+/// is read. A save of 400 MB takes 0.45 s with 256 KiB, 0.35 s with 512 KiB and 0.33 s with 1 MiB, which needs 25 MB more
+/// where many tensors wait.
+pub(crate) const STREAM_WINDOW: Window = Window { call: 512 << 10, all: i32::MAX as u32, frame: SMALL_FRAME };
+/// The size of a frame. Large frames need fewer headers for the same tensor. But a frame is processed only when all of it
+/// has arrived, and the copy into the tensor should start while the bytes are in the cache. The size is a little less than
+/// a power of two: a frame is read into one block together with the nine bytes of its header, and a block just above a
+/// power of two wastes a quarter of its memory or takes the allocator's slow path. 16 MB in the same run: 60 KiB 4.2 ms,
+/// 120 3.7, 128 7.8, 240 4.1, 256 6.9, 480 3.3, 800 3.8, 1024 4.5.
 pub(crate) const FRAME: u32 = 480 << 10;
-/// Frames of what is read slowly: memory of this size is used again at once, where that of large frames stays with the
-/// allocator for some milliseconds, in which many of them come.
+/// The size of a frame of tensors that are read in chunks. The allocator reuses memory of this size at once; it keeps the
+/// memory of large frames for some milliseconds, in which many of them arrive.
 pub(crate) const SMALL_FRAME: u32 = 60 << 10;
-/// A caller from which nothing came for as long as a task may be silent is asked whether it is there, and has this many
-/// times as long to answer before its calls are ended. Its transport answers, not its program, which may be busy; but
-/// clients of TensorFlow 1.x look at an idle connection every five seconds only: so it is never less than twice that.
+/// After `patience` without a byte from a caller, the server sends it an HTTP/2 ping, and waits this many times as long for
+/// the answer before it ends the calls. The caller's transport answers, not its program, which may be busy. But clients of
+/// TensorFlow 1.x read an idle connection only every five seconds, so the wait is never shorter than twice that.
 const CALLER_GRACE: u32 = 2;
 const LEAST_GRACE: Duration = Duration::from_secs(10);
 
-/// Memory of former tensors that no step took for so long goes back to the system,
+/// Free memory that no tensor has used for this time is returned to the system.
 const UNUSED: Duration = Duration::from_secs(10);
-/// which is looked after this often.
-const TIDY: Duration = Duration::from_secs(5);
+/// The time between two checks for unused memory.
+const RETURN_PERIOD: Duration = Duration::from_secs(5);
 
-/// How much may be under way: of one call, of all calls on a connection, and at once.
+/// Flow-control windows in bytes: of one call and of all calls on a connection; and the size of a frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     pub call: u32,
@@ -82,7 +76,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Takes no more calls, lets running ones end, and returns when all have.
+    /// Accepts no more calls and waits until the running ones have ended.
     pub async fn stop(mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
@@ -91,8 +85,8 @@ impl Serving {
     }
 }
 
-/// Serves a task on a socket that listens already. A caller that is silent for longer than three times `patience` is
-/// taken for gone, if its transport does not answer either.
+/// Serves a task on a socket that is listening. The calls of a caller end if nothing is heard of it, not even from its
+/// transport, for three times `patience`.
 pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener, patience: Duration) -> Result<Serving> {
     let bad = |error: std::io::Error| unavailable!("Cannot serve: {error}");
     listener.set_nonblocking(true).map_err(bad)?;
@@ -100,11 +94,8 @@ pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener, patienc
     let local = listener.local_addr().map_err(bad)?;
     let (stop, stopped) = oneshot::channel();
     let worker = master.worker().client();
-    let service = Arc::new(master::Service { master, recent: Recent::default() });
-    let inner = MasterServiceServer::from_arc(service.clone())
-        .max_decoding_message_size(MAX_MESSAGE)
-        .max_encoding_message_size(MAX_MESSAGE);
-    let services = worker_service(worker, patience).add_service(Before { bulk: Steps(service), inner });
+    let methods = MasterMethods { master, requests: Arc::new(RequestDedup::default()) };
+    let services = worker_service(worker, patience).add_service(Dispatch(methods));
     let incoming = TcpListenerStream::new(listener).inspect(|stream| {
         if let Ok(stream) = stream {
             let _ = stream.set_nodelay(true);
@@ -113,28 +104,24 @@ pub async fn serve(master: Arc<Master>, listener: std::net::TcpListener, patienc
     let done = tokio::spawn(async move {
         let shutdown = async { drop(stopped.await) };
         let served = services.serve_with_incoming_shutdown(incoming, shutdown);
-        if let Either::Left((Err(error), _)) = select(pin!(served), pin!(tidy())).await {
+        if let Either::Left((Err(error), _)) = select(pin!(served), pin!(return_memory())).await {
             tracing::error!("the server on {local} failed: {error}");
         }
     });
     Ok(Serving { address: local, stop: Some(stop), done })
 }
 
-/// Gives back the memory of tensors that no step wants any more, for ever.
-async fn tidy() {
+/// Returns unused memory of tensors to the system, forever.
+async fn return_memory() {
     loop {
-        tokio::time::sleep(TIDY).await;
+        tokio::time::sleep(RETURN_PERIOD).await;
         let _ = tokio::task::spawn_blocking(|| Buffer::give_back(UNUSED)).await;
     }
 }
 
-/// A server of a worker's calls alone.
+/// A server with the WorkerService alone.
 pub(crate) fn worker_service(client: Arc<dyn WorkerClient>, patience: Duration) -> Router {
-    let recent = Arc::new(Recent::default());
     let patience = patience.max(LEAST_PATIENCE);
-    let inner = WorkerServiceServer::new(worker::Service { client: client.clone(), recent: recent.clone() })
-        .max_decoding_message_size(MAX_MESSAGE)
-        .max_encoding_message_size(MAX_MESSAGE);
     tonic::transport::Server::builder()
         .tcp_nodelay(true)
         .initial_stream_window_size(WINDOW)
@@ -142,5 +129,5 @@ pub(crate) fn worker_service(client: Arc<dyn WorkerClient>, patience: Duration) 
         .max_frame_size(FRAME)
         .http2_keepalive_interval(Some(patience))
         .http2_keepalive_timeout(Some((patience * CALLER_GRACE).max(LEAST_GRACE)))
-        .add_service(Before { bulk: Transfers { worker: client, recent }, inner })
+        .add_service(Dispatch(WorkerMethods(client)))
 }

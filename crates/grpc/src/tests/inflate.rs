@@ -1,4 +1,4 @@
-//! Compressed messages: what was compressed comes back, what makes no sense or grows too much is refused.
+//! Compressed messages: they are decompressed; malformed and too large ones are refused.
 
 use crate::server::inflate::inflate;
 use flate2::Compression;
@@ -18,7 +18,7 @@ fn code(result: Result<Vec<u8>>) -> Option<Code> {
 }
 
 #[test]
-fn messages_come_back() {
+fn compressed_messages_are_decompressed() {
     for encoding in ["gzip", "deflate"] {
         for size in [0, 1, 70_000] {
             let data: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
@@ -30,7 +30,7 @@ fn messages_come_back() {
 }
 
 #[test]
-fn what_grows_too_much_or_makes_no_sense_is_refused() {
+fn messages_that_are_too_large_or_malformed_are_refused() {
     let bomb = zipped("gzip", &[0; 1 << 20]);
     assert_eq!(code(inflate(b"gzip", &bomb, (1 << 20) - 1)), Some(Code::ResourceExhausted));
     assert_eq!(code(inflate(b"gzip", &bomb[..bomb.len() / 2], 1 << 20)), Some(Code::InvalidArgument));

@@ -1,6 +1,6 @@
 //! Masters as clients in Rust see them: not up yet, in trouble, gone.
 
-use crate::tests::wires::{Cable, End, PATIENCE, Shelf, master, server, socket};
+use crate::tests::wires::{Cable, End, FakeWorker, PATIENCE, master, server, socket};
 use crate::{GrpcMaster, GrpcMasterOptions};
 use cluster::{MasterClient, RunStep, SessionConfig};
 use graph::GraphDef;
@@ -26,7 +26,7 @@ async fn a_master_that_comes_late_is_waited_for() {
         let begin = Instant::now();
         let late = async {
             tokio::time::sleep(MINUTE / 2).await;
-            *socket.end.lock() = server(Shelf::new());
+            *socket.end.lock() = server(FakeWorker::new());
         };
         let (ready, ()) = tokio::join!(far.ready(MINUTE, "CreateSession"), late);
         assert_eq!(ready, Ok(()));
@@ -49,7 +49,7 @@ async fn a_master_that_never_comes_is_named_with_the_reason() {
 
 #[tokio::test(start_paused = true)]
 async fn a_master_that_stops_during_a_step_is_named_by_its_task() {
-    let socket = socket(server(Shelf::of_device("/job:worker/replica:0/task:3/device:CPU:0")));
+    let socket = socket(server(FakeWorker::of_device("/job:worker/replica:0/task:3/device:CPU:0")));
     let far = master(&socket);
     assert_eq!(far.ready(MINUTE, "CreateSession").await, Ok(()));
     socket.cable.send_replace(Cable::Cut);

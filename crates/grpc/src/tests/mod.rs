@@ -1,16 +1,15 @@
-//! The wire: what real TensorFlow sent, what a peer that misbehaves sends, and peers that fall silent.
+//! Tests of the codecs with bytes that TensorFlow sent and with malformed bytes, and of tasks that fail or stop answering.
 
-mod cork;
+mod coalesced_writes;
 mod inflate;
 mod link;
 mod master;
-mod pieces;
-mod recent;
-mod run;
+mod message_reader;
+mod recv_batch;
+mod recv_tensor;
+mod run_graph;
 mod server_def;
 mod session_options;
 mod sockets;
-mod split;
-mod together;
-mod transfer;
+mod tensor_stream;
 mod wires;

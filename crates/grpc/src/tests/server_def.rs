@@ -45,22 +45,22 @@ fn its_port_is_that_of_the_task_it_describes() {
     assert_eq!(read(&message, None, Some(0)), "/job:worker/replica:0/task:0 at a:1");
     assert_eq!(
         read(&described(|def| def.port = 65536), None, None),
-        "INVALID_ARGUMENT: ServerDef.port 65536 is no port"
+        "INVALID_ARGUMENT: ServerDef.port 65536 is not a port"
     );
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn malformed_server_definitions_are_refused() {
     let message = described(|def| def.protocol = "grpc+verbs".to_string());
     let error = read(&message, None, None);
     assert!(error.starts_with("NOT_FOUND: No server factory registered for the given ServerDef"), "{error}");
     let message = described(|def| def.task_index = -1);
-    let text = "INVALID_ARGUMENT: Task -1 of a cluster: numbers of tasks begin with 0";
+    let text = "INVALID_ARGUMENT: Task -1 of a cluster: task indexes start at 0";
     assert_eq!(read(&message, None, None), text);
     assert_eq!(read(&message, None, Some(0)), "/job:worker/replica:0/task:0 at a:1");
     let negative = |def: &mut pb::ServerDef| {
         def.cluster.iter_mut().for_each(|cluster| drop(cluster.job[0].tasks.insert(-1, "c:1".to_string())));
     };
     assert_eq!(read(&described(negative), None, None), text);
-    assert!(read(b"\xff", None, None).starts_with("INVALID_ARGUMENT: These 1 bytes are no ServerDef"));
+    assert!(read(b"\xff", None, None).starts_with("INVALID_ARGUMENT: 1 bytes are not a ServerDef"));
 }

@@ -1,12 +1,13 @@
-//! A server and a client joined by pipes inside the process, so that time can be stepped.
+//! A server and a client that are connected by pipes in one process, so that the tests control time and connections.
 
 use crate::client::channel::tuned;
 use crate::client::link::{Dial, Link};
-use crate::client::worker::FarWorker;
-use crate::server::{PIECES_WINDOW, worker_service};
-use crate::{GrpcMaster, GrpcMasterOptions};
+use crate::client::worker::GrpcWorker;
+use crate::server::{STREAM_WINDOW, worker_service};
+use crate::{GrpcMaster, GrpcMasterOptions, TokioRuntime};
 use cluster::{
-    CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, WorkerClient,
+    CreateWorkerSession, DeviceAttributes, Future, RecvTensor, RegisterGraph, RemoteWorker, RunGraph, RunGraphAnswer,
+    WorkerClient,
 };
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
@@ -14,6 +15,7 @@ use status::{Result, unimplemented_op};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tensor::Tensor;
 use tokio::io::DuplexStream;
@@ -23,57 +25,57 @@ use tonic::transport::{Endpoint, Uri};
 
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Answers RecvTensor when told to, and runs of graphs; knows nothing else but its status and which steps are over.
-pub struct Shelf {
+/// A worker that answers RecvTensor and RunGraph with the tensors that a test sets, and records the steps that end.
+pub struct FakeWorker {
     pub tensor: watch::Sender<Option<Result<(Tensor, bool)>>>,
-    /// What keys are answered with, if they are not answered with the one above.
+    /// The answers by key; requests with an empty key get the one above.
     pub by_key: watch::Sender<HashMap<String, Result<(Tensor, bool)>>>,
-    /// Steps that it was told are over.
+    /// The steps that have ended.
     pub ended: Mutex<Vec<u64>>,
     devices: Vec<DeviceAttributes>,
 }
 
-impl Shelf {
-    pub fn new() -> Arc<Shelf> {
-        Shelf::with(Vec::new())
+impl FakeWorker {
+    pub fn new() -> Arc<FakeWorker> {
+        FakeWorker::with(Vec::new())
     }
 
-    /// With a device of this name.
-    pub fn of_device(name: &str) -> Arc<Shelf> {
-        Shelf::with(vec![DeviceAttributes { name: name.to_string(), ..DeviceAttributes::default() }])
+    /// A worker with a device of this name.
+    pub fn of_device(name: &str) -> Arc<FakeWorker> {
+        FakeWorker::with(vec![DeviceAttributes { name: name.to_string(), ..DeviceAttributes::default() }])
     }
 
-    fn with(devices: Vec<DeviceAttributes>) -> Arc<Shelf> {
+    fn with(devices: Vec<DeviceAttributes>) -> Arc<FakeWorker> {
         let (tensor, by_key) = (watch::channel(None).0, watch::channel(HashMap::new()).0);
-        Arc::new(Shelf { tensor, by_key, ended: Mutex::default(), devices })
+        Arc::new(FakeWorker { tensor, by_key, ended: Mutex::default(), devices })
     }
 }
 
-fn no<T>() -> Future<'static, T> {
-    Box::pin(async { Err(unimplemented_op!("a shelf")) })
+fn unsupported<T>() -> Future<'static, T> {
+    Box::pin(async { Err(unimplemented_op!("a fake worker")) })
 }
 
-impl WorkerClient for Shelf {
+impl WorkerClient for FakeWorker {
     fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>> {
         Box::pin(async { Ok(self.devices.clone()) })
     }
     fn create_session(&self, _: CreateWorkerSession) -> Future<'_, ()> {
-        no()
+        unsupported()
     }
     fn delete_session(&self, _: String) -> Future<'_, ()> {
-        no()
+        unsupported()
     }
     fn register_graph(&self, _: RegisterGraph) -> Future<'_, String> {
-        no()
+        unsupported()
     }
     fn deregister_graph(&self, _: String, _: String) -> Future<'_, ()> {
-        no()
+        unsupported()
     }
     fn run_graph(&self, request: RunGraph) -> Future<'_, RunGraphAnswer> {
         if request.recv.is_empty() {
-            return Box::pin(async { Err(status::aborted!("an echo").derived()) });
+            return Box::pin(async { Err(status::aborted!("a consequence").derived()) });
         }
-        // What is sent comes back after what is on the shelf.
+        // The answer ends with the tensors that were sent.
         let found = self.by_key.borrow();
         let recv = request.recv.iter().map(|key| Ok((key.clone(), found[key].clone()?.0))).collect::<Result<Vec<_>>>();
         let recv = recv.map(|recv| recv.into_iter().chain(request.send).collect());
@@ -84,49 +86,49 @@ impl WorkerClient for Shelf {
         Box::pin(async { Ok(()) })
     }
     fn cleanup_all(&self, _: Vec<String>) -> Future<'_, ()> {
-        no()
+        unsupported()
     }
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
         if !request.key.is_empty() {
             let mut watch = self.by_key.subscribe();
             return Box::pin(async move {
                 let found = watch.wait_for(|answers| answers.contains_key(&request.key)).await;
-                found.map_or_else(|_| Err(unimplemented_op!("a shelf")), |answers| answers[&request.key].clone())
+                found.map_or_else(|_| Err(unimplemented_op!("a fake worker")), |answers| answers[&request.key].clone())
             });
         }
         let mut watch = self.tensor.subscribe();
         Box::pin(async move {
             match watch.wait_for(Option::is_some).await.map(|value| value.clone()) {
                 Ok(Some(answer)) => answer,
-                _ => no().await,
+                _ => unsupported().await,
             }
         })
     }
 }
 
-/// Where a client's connections end.
+/// The other end of a client's connections.
 pub enum End {
-    /// At a server.
+    /// A server.
     Server(mpsc::UnboundedSender<std::io::Result<DuplexStream>>),
-    /// At a task that was stopped: it takes bytes and says nothing. The pipes are kept open.
+    /// A stopped process: it receives bytes and sends nothing. The pipes stay open.
     Silent(Vec<DuplexStream>),
-    /// Nowhere.
+    /// No process listens.
     Refused,
-    /// Behind a network that is cut: after a while the attempt is given up.
+    /// A network that is cut: the attempt to connect times out.
     Lost,
 }
 
-/// What becomes of the connections there are.
+/// The state of all connections.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Cable {
     Whole,
-    /// Nothing passes any more, and nobody is told.
+    /// Bytes are lost, without an error.
     Cut,
-    /// Both ends learn that it is over.
+    /// Both ends see that the connection is closed.
     Closed,
 }
 
-/// What the next connection meets, and the cable of those there are.
+/// The other end of the next connection, and the state of all connections.
 pub struct Socket {
     pub end: Mutex<End>,
     pub cable: watch::Sender<Cable>,
@@ -136,17 +138,17 @@ pub fn socket(end: End) -> Arc<Socket> {
     Arc::new(Socket { end: Mutex::new(end), cable: watch::channel(Cable::Whole).0 })
 }
 
-/// A server of the shelf.
-pub fn server(shelf: Arc<Shelf>) -> End {
+/// A server of a worker.
+pub fn server(worker: Arc<FakeWorker>) -> End {
     let (send, mut receive) = mpsc::unbounded_channel();
     let incoming = futures_util::stream::poll_fn(move |cx| receive.poll_recv(cx));
-    tokio::spawn(async move { drop(worker_service(shelf, PATIENCE).serve_with_incoming(incoming).await) });
+    tokio::spawn(async move { drop(worker_service(worker, PATIENCE).serve_with_incoming(incoming).await) });
     End::Server(send)
 }
 
 const ADDRESS: &str = "10.0.0.2:2222";
 
-/// Makes connections that end at the socket.
+/// Makes connections to the socket.
 fn dial(socket: &Arc<Socket>) -> Dial {
     let socket = socket.clone();
     Box::new(move || {
@@ -162,15 +164,16 @@ fn dial(socket: &Arc<Socket>) -> Dial {
         };
         let connector = Connector(connect);
         let endpoint = Endpoint::from_static("http://10.0.0.2:2222");
-        Ok(tuned(endpoint, PIECES_WINDOW).connect_with_connector_lazy(connector))
+        Ok(tuned(endpoint, STREAM_WINDOW).connect_with_connector_lazy(connector))
     })
 }
 
 /// A client of the task at the socket.
-pub fn client(socket: &Arc<Socket>) -> FarWorker {
+pub fn client(socket: &Arc<Socket>) -> RemoteWorker {
     let task = "/job:ps/replica:0/task:1";
     let link = || Arc::new(Link::to_worker(task.to_string(), ADDRESS.to_string(), PATIENCE, dial(socket)));
-    FarWorker { link: link(), slow: link(), ended: Arc::default() }
+    let worker = GrpcWorker { link: link(), stream_link: link(), accepts_ended_steps: AtomicBool::new(false) };
+    RemoteWorker::new(Arc::new(worker), Arc::new(TokioRuntime::new(Handle::current())))
 }
 
 /// A client of the master at the socket.

@@ -1,4 +1,4 @@
-//! Buffers of collective ops.
+//! Converts requests for buffers of collective ops, and their answers.
 
 use bytes::Bytes;
 use cluster::RecvBuf;
@@ -6,7 +6,7 @@ use prost::{Message, Name};
 use proto::google::protobuf::Any;
 use proto::tensorflow as pb;
 
-/// A buffer travels in chunks of this size, TensorFlow's `recv_buf_max_chunk`.
+/// The size of the chunks of a buffer, TensorFlow's `recv_buf_max_chunk`.
 const CHUNK: usize = 4096;
 
 pub(crate) fn recv_buf(request: pb::RecvBufRequest) -> RecvBuf {
@@ -15,13 +15,9 @@ pub(crate) fn recv_buf(request: pb::RecvBufRequest) -> RecvBuf {
         key: request.buf_rendezvous_key,
         device: request.src_device,
         incarnation: request.src_incarnation,
+        num_bytes: request.num_bytes,
+        request_id: request.request_id,
     }
-}
-
-/// What tells a request from others, in the form TensorFlow prints messages.
-pub(crate) fn describe(request: &pb::RecvBufRequest) -> String {
-    let (step, key, id) = (request.step_id, &request.buf_rendezvous_key, request.request_id);
-    format!("step_id: {step} buf_rendezvous_key: \"{key}\" num_bytes: {} request_id: {id}", request.num_bytes)
 }
 
 pub(crate) fn recv_buf_answer(mut buffer: Bytes, now_micros: i64) -> pb::RecvBufResponse {

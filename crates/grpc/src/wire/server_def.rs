@@ -1,4 +1,4 @@
-//! A server as TensorFlow describes one: its cluster, its place in it, and what sessions get there.
+//! Reads TensorFlow's description of a server: its cluster, its task, and the default configuration of sessions.
 
 use crate::wire::{cluster_spec, session_config, task_number};
 use cluster::{ClusterSpec, SessionConfig, Task, host_and_port};
@@ -6,28 +6,28 @@ use prost::Message;
 use proto::tensorflow as pb;
 use status::{Result, invalid, not_found};
 
-/// The one protocol that is spoken.
+/// The only supported protocol.
 const PROTOCOL: &str = "grpc";
 
-/// What a `ServerDef` message says.
+/// The contents of a `ServerDef` message.
 #[derive(Clone, Debug)]
 pub struct ServerDef {
-    /// All tasks there are.
+    /// The tasks of the cluster.
     pub cluster: ClusterSpec,
-    /// Which of them it is.
+    /// The task of the server.
     pub task: Task,
-    /// What sessions get that do not ask for something else.
+    /// The configuration of sessions that specify none.
     pub default_session_config: SessionConfig,
 }
 
 impl ServerDef {
-    /// Reads the bytes of a `ServerDef` message. A job and a number that are given count instead of its own.
+    /// Decodes a `ServerDef` message. `job` and `index` replace those of the message.
     pub fn read(message: &[u8], job: Option<&str>, index: Option<u32>) -> Result<ServerDef> {
-        let bad = |error| invalid!("These {} bytes are no ServerDef: {error}", message.len());
+        let bad = |error| invalid!("{} bytes are not a ServerDef: {error}", message.len());
         let def = pb::ServerDef::decode(message).map_err(bad)?;
         if ![PROTOCOL, ""].contains(&&*def.protocol) {
             return Err(not_found!(
-                "No server factory registered for the given ServerDef: protocol \"{}\"; the one that is spoken here is \
+                "No server factory registered for the given ServerDef: protocol \"{}\"; the only supported one is \
                  \"{PROTOCOL}\"",
                 def.protocol
             ));
@@ -38,7 +38,7 @@ impl ServerDef {
         let task = cluster.task(job.or(own), Some(index))?;
         let describes_it = own.is_none_or(|own| own == task.job) && i64::from(def.task_index) == i64::from(task.index);
         if def.port != 0 && describes_it {
-            let port = u16::try_from(def.port).map_err(|_| invalid!("ServerDef.port {} is no port", def.port))?;
+            let port = u16::try_from(def.port).map_err(|_| invalid!("ServerDef.port {} is not a port", def.port))?;
             let host = cluster.address(&task).and_then(host_and_port).map_or("localhost", |(host, _)| host);
             let address = format!("{host}:{port}");
             cluster.set_address(&task, &address);

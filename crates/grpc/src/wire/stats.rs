@@ -1,4 +1,4 @@
-//! What a step tells about itself: when nodes ran, and which tensors travelled between tasks.
+//! Converts the statistics of a step: when nodes ran, and which tensors were sent between tasks.
 
 use cluster::{CostNode, Logging, RunMetadata, StepStats, TransferStats};
 use proto::tensorflow as pb;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::wire::{decode_shape, encode_shape};
 
-/// What a tensor that travelled is called among the nodes of its device.
+/// The name of a transfer among the nodes of its device.
 const TRANSFER: &str = "RecvTensor";
 
 pub(crate) fn decode_run_metadata(metadata: pb::RunMetadata) -> Result<RunMetadata> {
@@ -115,7 +115,7 @@ fn node_stats(node: cluster::NodeStats) -> pb::NodeExecStats {
     }
 }
 
-/// Memory of so many bytes, of the kind that all tensors are in.
+/// A description of `bytes` bytes of CPU memory.
 fn allocation(bytes: u64) -> pb::AllocationDescription {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     let name = "cpu".to_string();
@@ -127,7 +127,7 @@ fn allocation(bytes: u64) -> pb::AllocationDescription {
     }
 }
 
-/// Type and shape of an output, if it says both.
+/// The type and shape of an output, if it has both.
 fn described(output: &pb::NodeOutput) -> Option<(tensor::DType, tensor::Shape)> {
     let description = output.tensor_description.as_ref()?;
     let dims: Vec<i64> = description.shape.as_ref()?.dim.iter().map(|dim| dim.size).collect();
@@ -158,7 +158,7 @@ pub(crate) fn decode_stats(stats: pb::StepStats) -> StepStats {
 pub(crate) fn logging(request: pb::LoggingRequest) -> Logging {
     Logging {
         enable: request.enable_rpc_logging,
-        // A request for nothing is how masters of old end it.
+        // Old masters disable the log with an empty request.
         disable: request.disable_rpc_logging || (!request.enable_rpc_logging && request.fetch_step_id.is_empty()),
         clear: request.clear,
         steps: request.fetch_step_id.into_iter().map(|step| step as u64).collect(),
@@ -188,7 +188,7 @@ pub(crate) fn decode_logging_answer(answer: pb::LoggingResponse) -> Vec<(u64, Ve
     answer.step.into_iter().map(step).collect()
 }
 
-/// Transfers by the device that received them.
+/// Encodes transfers by the device that received them.
 fn encode_transfers(transfers: Vec<TransferStats>) -> pb::StepStats {
     let mut devices: BTreeMap<String, pb::DeviceStepStats> = BTreeMap::new();
     for transfer in transfers {
@@ -199,7 +199,7 @@ fn encode_transfers(transfers: Vec<TransferStats>) -> pb::StepStats {
     pb::StepStats { dev_stats: devices.into_values().collect() }
 }
 
-/// Takes the transfers out of what devices tell; devices that tell nothing else go too.
+/// Removes the transfers from the statistics, and devices that have nothing else.
 fn take_transfers(stats: &mut pb::StepStats) -> Vec<TransferStats> {
     let mut transfers = Vec::new();
     stats.dev_stats.retain_mut(|device| {
@@ -216,7 +216,7 @@ fn take_transfers(stats: &mut pb::StepStats) -> Vec<TransferStats> {
     transfers
 }
 
-/// Reads `[4000B] [11.2Mb/s] edge_4_v from DEVICE to DEVICE`, which is all that says what travelled where.
+/// Parses `[4000B] [11.2Mb/s] edge_4_v from DEVICE to DEVICE`: only the label says what was sent where.
 fn decode_transfer(node: &pb::NodeExecStats) -> Option<TransferStats> {
     let label = node.timeline_label.strip_prefix('[').filter(|_| node.node_name == TRANSFER)?;
     let (_, label) = label.split_once("] [")?;
@@ -235,7 +235,7 @@ fn decode_transfer(node: &pb::NodeExecStats) -> Option<TransferStats> {
     })
 }
 
-/// A transfer in the words of TensorFlow's timelines.
+/// A transfer as TensorFlow's timelines show it.
 fn transfer_stats(transfer: TransferStats) -> pb::NodeExecStats {
     let (bytes, micros) = (transfer.bytes as f64, transfer.end.saturating_sub(transfer.start));
     let size = match bytes >= 0.1 * 1_048_576.0 {

@@ -1,4 +1,4 @@
-//! Tests of the op table and of the state that kernels share.
+//! Tests of the op table and of the types that kernels and executors share.
 
 mod cancel;
 mod extensions;
@@ -8,4 +8,5 @@ mod registry;
 mod resources;
 mod setup;
 mod shapes;
+mod tensor_stream;
 mod variable;

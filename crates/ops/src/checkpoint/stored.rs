@@ -2,7 +2,7 @@
 
 use io::slice::parse_shape_and_slice;
 use io::{Bundle, TensorSlice};
-use op::{Stored, StoredPieces};
+use op::{Spawn, Stored, TensorStream};
 use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::{DType, Shape, Tensor};
@@ -19,7 +19,7 @@ pub(super) struct StoredTensor {
 }
 
 impl StoredTensor {
-    /// Finds a tensor, and the files that it is in; an empty slice means all of it.
+    /// Finds a tensor and the files that it is in; an empty slice means all of it.
     pub fn find(bundle: &Arc<Bundle>, name: &str, slice: &str, node: &str) -> Result<StoredTensor> {
         let entry = bundle.entry(name)?;
         let (shape, slice) = match slice {
@@ -59,14 +59,15 @@ impl Stored for StoredTensor {
         read.map_err(|error| error.at_node(&self.node))
     }
 
-    fn pieces(&self) -> Option<StoredPieces> {
+    fn stream(&self, spawn: Spawn) -> Option<TensorStream> {
         let mut pieces = self.bundle.pieces(&self.name, self.slice.as_ref()).ok()??;
         let node = self.node.clone();
-        Some(Box::new(move || pieces.next_piece().map_err(|error| error.at_node(&node))))
+        let read = move || pieces.next_piece().map_err(|error| error.at_node(&node));
+        Some(TensorStream::from_reads(self.dtype, self.shape.clone(), spawn, read))
     }
 }
 
-/// A tensor that was read already.
+/// A tensor that has been read already.
 pub(super) struct InMemory(pub Tensor);
 
 impl Stored for InMemory {
@@ -82,7 +83,7 @@ impl Stored for InMemory {
         Ok(self.0.clone())
     }
 
-    fn pieces(&self) -> Option<StoredPieces> {
+    fn stream(&self, _: Spawn) -> Option<TensorStream> {
         None
     }
 }

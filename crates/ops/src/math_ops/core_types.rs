@@ -98,7 +98,7 @@ impl Detour {
                 let outputs = run(ctx, inputs.collect::<Result<_>>()?)?;
                 outputs.into_iter().map(|value| self.back_value(ctx, value)).collect::<Result<Outputs>>()
             }),
-            other => return Kernel { run: other, cost, elementwise: None, pulls: None },
+            other => return Kernel { run: other, cost, elementwise: None, streams_from: None },
         };
         Kernel { cost, ..around }
     }

@@ -1,6 +1,6 @@
-//! Messages with lists of tensors, as a few pieces that share the bytes of these.
+//! Encodes messages with lists of tensors as a few pieces that share the tensors' bytes.
 
-use crate::wire::transfer::SHARE_FROM;
+use crate::wire::recv_tensor::SHARE_FROM;
 use bytes::Bytes;
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
@@ -13,7 +13,7 @@ use tensor::{Buffer, Tensor};
 const MAX_MESSAGE: usize = i32::MAX as usize;
 /// Before every message: a byte for its compression, four for its length.
 const PREFIX: usize = 5;
-/// Wire type of a field with a length.
+/// The wire type of a field with a length.
 const COUNTED: u8 = 2;
 /// `NamedTensorProto`'s fields.
 const NAME_TAG: u8 = (1 << 3) | 2;
@@ -21,11 +21,11 @@ const TENSOR_TAG: u8 = (2 << 3) | 2;
 /// `TensorProto.tensor_content`.
 const CONTENT_TAG: u8 = (4 << 3) | 2;
 
-/// Where a message has its list of tensors, and what is said if it gets too long for them.
+/// The list of tensors in a message.
 pub(crate) struct List {
-    /// The list's field.
+    /// The number of the list's field.
     pub field: u8,
-    /// The error for a message of so many bytes.
+    /// The error for a message that would have this many bytes.
     pub too_long: fn(usize) -> Error,
 }
 
@@ -39,11 +39,11 @@ pub(crate) const ANSWER: List = List {
     },
 };
 
-/// A tensor in a list: alone or with a name.
+/// A tensor in a list, with or without a name.
 pub(crate) trait Item {
     /// The tensor.
     fn tensor(&self) -> &Tensor;
-    /// Its name, where the list has names.
+    /// Its name, if the list has names.
     fn name(&self) -> Option<&str>;
 }
 
@@ -67,13 +67,13 @@ impl Item for (String, Tensor) {
     }
 }
 
-/// The answer to a step, with its prefix: `items`, then the fields of `rest`.
-pub(crate) fn answer(items: &[impl Item], rest: &impl Message) -> Result<Vec<Bytes>> {
-    message(&ANSWER, items, rest)
+/// Encodes the answer to a step, with its prefix: `items` as its list, then the fields of `rest`.
+pub(crate) fn encode_answer(items: &[impl Item], rest: &impl Message) -> Result<Vec<Bytes>> {
+    encode(&ANSWER, items, rest)
 }
 
-/// A message with its prefix: `items` as its list, then the fields of `rest`.
-pub(crate) fn message(list: &List, items: &[impl Item], rest: &impl Message) -> Result<Vec<Bytes>> {
+/// Encodes a message with its prefix: `items` as its list, then the fields of `rest`.
+pub(crate) fn encode(list: &List, items: &[impl Item], rest: &impl Message) -> Result<Vec<Bytes>> {
     let mut pieces = Pieces { done: Vec::new(), open: vec![0; PREFIX], len: 0 };
     for item in items {
         pieces.open.push((list.field << 3) | COUNTED);
@@ -87,7 +87,7 @@ struct Pieces {
     done: Vec<Bytes>,
     /// The piece that is being written.
     open: Vec<u8>,
-    /// Bytes of `done`.
+    /// How many bytes `done` has.
     len: usize,
 }
 
@@ -128,7 +128,7 @@ impl Pieces {
         Ok(())
     }
 
-    /// Writes the length of all into the prefix.
+    /// Writes the length of the message into the prefix.
     fn finish(mut self, too_long: fn(usize) -> Error) -> Result<Vec<Bytes>> {
         let length = self.len + self.open.len() - PREFIX;
         let fits = u32::try_from(length).ok().filter(|_| length <= MAX_MESSAGE);

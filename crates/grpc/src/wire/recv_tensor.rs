@@ -1,9 +1,9 @@
-//! RecvTensor's answer as a few pieces that share the tensor's bytes, and back into one aligned block.
+//! Encodes the answer of RecvTensor as a few pieces that share the tensor's bytes, and decodes it into one aligned buffer.
 //!
-//! On the wire it is TensorFlow's RecvTensorResponse. A tensor that no such message can hold travels between
-//! two tasks of ours as a message without content, followed by the content as raw messages of `CHUNK` bytes.
+//! On the wire it is TensorFlow's RecvTensorResponse. A tensor that is too large for such a message is sent between two
+//! tasks of Flowgrid as a message without content, followed by the content as raw messages of `CHUNK` bytes.
 
-use super::split::{Form, Splitter};
+use super::message_reader::{Layout, MessageReader};
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use proto::tensorflow as pb;
@@ -13,11 +13,11 @@ use tensor::{Buffer, DType, Tensor};
 
 /// The longest message TensorFlow's protocol buffers can hold.
 pub(super) const MAX_MESSAGE: usize = i32::MAX as usize;
-/// What TensorFlow calls the limit when it refuses a tensor.
+/// The limit that TensorFlow's error names.
 const TENSORFLOW_LIMIT: usize = 1 << 31;
-/// Contents below this size are not worth a piece of their own.
+/// Smaller contents are copied into the message.
 pub(crate) const SHARE_FROM: usize = 1024;
-/// Raw content of one message, for tensors that need several.
+/// The raw content of one message, for tensors that need several.
 const CHUNK: usize = 1 << 30;
 /// Before every message: a byte for its compression, four for its length.
 pub(super) const PREFIX: usize = 5;
@@ -29,16 +29,16 @@ pub(super) const CONTENT_TAG: u8 = (4 << 3) | 2;
 pub(crate) struct Outgoing {
     /// The bytes, in order, each message with its prefix.
     pub pieces: Vec<Bytes>,
-    /// Bytes of raw content that follow the first message, if they do.
+    /// The size of the raw content that follows the first message, if there is any.
     pub raw: Option<usize>,
 }
 
-/// Encodes an answer. `raw_allowed` says that the asking task understands raw content.
+/// Encodes an answer. `raw_allowed` says that the caller understands raw content.
 pub(crate) fn encode(tensor: &Tensor, is_dead: bool, sent_micros: i64, raw_allowed: bool) -> Result<Outgoing> {
     encode_within(tensor, is_dead, sent_micros, raw_allowed.then_some(CHUNK), MAX_MESSAGE)
 }
 
-/// The same with other limits: tests have no room for tensors above the real ones.
+/// Like `encode`, with other limits: tests have no memory for tensors above the real ones.
 pub(crate) fn encode_within(
     tensor: &Tensor,
     is_dead: bool,
@@ -75,7 +75,7 @@ pub(super) fn too_large(bytes: usize) -> Error {
     internal!("Cannot encode a Tensor that exceeds the 2GB protobuf limit. Exceeded bytes: {exceeded}")
 }
 
-/// Everything before the content: other fields first, so that the content ends the message.
+/// Everything before the content. The content is the last field, so that it can be sent as it is.
 pub(super) fn head(answer: &pb::RecvTensorResponse, skeleton: &[u8], content: usize) -> Result<Vec<u8>> {
     let bad = |error| internal!("{error}");
     let tensor = skeleton.len() + 1 + prost::length_delimiter_len(content) + content;
@@ -88,7 +88,7 @@ pub(super) fn head(answer: &pb::RecvTensorResponse, skeleton: &[u8], content: us
     Ok(head)
 }
 
-/// The start of a message of this length, with room for a small head.
+/// The prefix of a message of this length, with capacity for a small head.
 pub(crate) fn prefix(length: usize) -> Result<BytesMut> {
     let length = u32::try_from(length).map_err(|_| too_large(length))?;
     let mut bytes = BytesMut::with_capacity(PREFIX + 128);
@@ -114,21 +114,21 @@ fn chunks(first: Bytes, content: &Buffer, chunk: usize) -> Result<Vec<Bytes>> {
     Ok(pieces)
 }
 
-/// What another task answered.
+/// The answer of another task.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedTensor {
     pub tensor: Tensor,
     pub is_dead: bool,
-    /// The other task keeps the tensor until it hears that it arrived.
+    /// The other task keeps the tensor until MarkRecvFinished is called.
     pub require_ack: bool,
 }
 
-/// The answer before it comes.
-const ANSWER: Form = Form { path: &[1, 4], apart_from: SHARE_FROM, broken };
+/// Where the answer has its content.
+const ANSWER: Layout = Layout { path: &[1, 4], separate_from: SHARE_FROM, broken };
 
-/// An answer under way: bytes go in as they come, large contents straight to their final place.
+/// An answer that is being received: a large content is written directly into the tensor's buffer.
 pub(crate) struct Incoming {
-    first: Splitter,
+    first: MessageReader,
     raw: Option<Raw>,
 }
 
@@ -137,17 +137,17 @@ struct Raw {
     content: Buffer,
     filled: usize,
     prefix: Vec<u8>,
-    /// What is still to come of the present message.
+    /// How many bytes of the current message are missing.
     left: usize,
 }
 
 impl Incoming {
-    /// Nothing is here yet. `raw` is the size of the content that follows the first message, if it does.
+    /// An answer of which nothing has arrived. `raw` is the size of the content if it follows the first message.
     pub fn new(raw: Option<usize>) -> Result<Incoming> {
-        Ok(Incoming { first: Splitter::new(&ANSWER), raw: raw.map(Raw::new).transpose()? })
+        Ok(Incoming { first: MessageReader::new(&ANSWER), raw: raw.map(Raw::new).transpose()? })
     }
 
-    /// Takes the next bytes.
+    /// Reads the next bytes.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(raw) = &mut self.raw else { return self.first.push(bytes) };
         let mut bytes = self.first.take(bytes)?;
@@ -157,8 +157,8 @@ impl Incoming {
         Ok(())
     }
 
-    /// All bytes are here.
-    pub fn finish(self) -> Result<Received> {
+    /// The tensor, when all bytes have arrived.
+    pub fn finish(self) -> Result<ReceivedTensor> {
         let (answer, content) = self.first.finish::<pb::RecvTensorResponse>()?.open_one();
         let content = match self.raw {
             Some(raw) if raw.filled < raw.content.len() => return Err(broken("it ended early")),
@@ -178,7 +178,7 @@ impl Raw {
         Ok(Raw { content, filled: 0, prefix: Vec::new(), left: 0 })
     }
 
-    /// Takes a prefix, or content up to the end of the present message; gives back the rest.
+    /// Reads a prefix, or content up to the end of the current message; returns the rest.
     fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8]> {
         if self.left == 0 {
             let (now, rest) = bytes.split_at(bytes.len().min(PREFIX - self.prefix.len()));
@@ -190,7 +190,7 @@ impl Raw {
             return Ok(rest);
         }
         let (now, rest) = bytes.split_at(bytes.len().min(self.left));
-        let place = self.content.bytes_mut().ok_or_else(|| internal!("the block of a received tensor is shared"))?;
+        let place = self.content.bytes_mut().ok_or_else(|| internal!("the buffer of a received tensor is shared"))?;
         let place = place.get_mut(self.filled..self.filled + now.len());
         place.ok_or_else(|| broken("its content is longer than announced"))?.copy_from_slice(now);
         self.filled += now.len();
@@ -203,31 +203,31 @@ pub(super) fn broken(what: &str) -> Error {
     internal!("The answer to RecvTensor cannot be read: {what}")
 }
 
-/// In place of a dead value that cannot be read: nobody will.
-fn nothing() -> Tensor {
+/// Stands in for a dead tensor that cannot be decoded; it is never read.
+fn dead_tensor() -> Tensor {
     Tensor::vector::<f32>(&[])
 }
 
-fn received(answer: pb::RecvTensorResponse) -> Result<Received> {
+fn received(answer: pb::RecvTensorResponse) -> Result<ReceivedTensor> {
     let (is_dead, require_ack) = (answer.is_dead, answer.require_ack);
     let tensor = match decode_tensor(answer.tensor.unwrap_or_default()) {
-        Err(_) if is_dead => nothing(),
+        Err(_) if is_dead => dead_tensor(),
         tensor => tensor?,
     };
-    Ok(Received { tensor, is_dead, require_ack })
+    Ok(ReceivedTensor { tensor, is_dead, require_ack })
 }
 
-/// An answer whose content came separately.
-fn with_content(mut answer: pb::RecvTensorResponse, buffer: Buffer) -> Result<Received> {
+/// The tensor of an answer whose content is separate.
+fn with_content(mut answer: pb::RecvTensorResponse, buffer: Buffer) -> Result<ReceivedTensor> {
     let mut proto = answer.tensor.take().unwrap_or_default();
     let dtype = DType::from_number(proto.dtype).base();
     if dtype.is_plain() {
         let shape = decode_shape(proto.tensor_shape.as_ref())?;
         let tensor = match Tensor::from_buffer(dtype, shape, buffer) {
-            Err(_) if answer.is_dead => nothing(),
+            Err(_) if answer.is_dead => dead_tensor(),
             tensor => tensor?,
         };
-        return Ok(Received { tensor, is_dead: answer.is_dead, require_ack: answer.require_ack });
+        return Ok(ReceivedTensor { tensor, is_dead: answer.is_dead, require_ack: answer.require_ack });
     }
     proto.tensor_content = buffer.to_bytes();
     answer.tensor = Some(proto);

@@ -1,11 +1,10 @@
-//! Several tensors in one call: cut in every place, each as soon as it is there, and bytes that make no sense.
+//! Several tensors in one call: split at every byte, each as soon as it is there, and malformed bytes.
 
-use crate::client::worker::FarWorker;
-use crate::tests::wires::{Cable, PATIENCE, Shelf, client, server, socket};
-use crate::wire::together::{Kind, Reader, chunk, failed, raw, whole};
-use crate::wire::transfer::{Received, encode, encode_within};
+use crate::tests::wires::{Cable, FakeWorker, PATIENCE, client, server, socket};
+use crate::wire::recv_batch::{BatchReader, Kind, failed, part, raw, whole};
+use crate::wire::recv_tensor::{ReceivedTensor, encode, encode_within};
 use bytes::Bytes;
-use cluster::{RecvTensor, WorkerClient};
+use cluster::{RecvTensor, RemoteWorker, WorkerClient};
 use status::{Code, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +16,15 @@ fn numbers(count: usize) -> Tensor {
     Tensor::vector(&(0..count).map(|i| i as f32).collect::<Vec<_>>())
 }
 
-/// What is read of these bytes, in the order in which it ends.
-fn read(count: usize, bytes: &[u8], step: usize) -> Result<Vec<(usize, Result<Received>)>> {
-    let (mut reader, mut found) = (Reader::new(count), Vec::new());
-    bytes.chunks(step).try_for_each(|part| reader.push(part, |place, answer| found.push((place, answer))))?;
+/// The answers in these bytes, in the order in which they end.
+fn read(count: usize, bytes: &[u8], step: usize) -> Result<Vec<(usize, Result<ReceivedTensor>)>> {
+    let (mut reader, mut found) = (BatchReader::new(count), Vec::new());
+    bytes.chunks(step).try_for_each(|bytes| reader.push(bytes, |place, answer| found.push((place, answer))))?;
     Ok(found)
 }
 
 #[test]
-fn answers_are_told_apart_however_they_are_cut() {
+fn answers_are_separated_however_the_bytes_are_split() {
     let error = status::invalid!("told to fail").derived();
     let cut = encode_within(&numbers(700), false, 1, Some(1000), 500).unwrap();
     let parts = [
@@ -47,11 +46,11 @@ fn answers_are_told_apart_however_they_are_cut() {
 }
 
 #[test]
-fn chunks_of_several_answers_may_alternate() {
+fn parts_of_several_answers_may_alternate() {
     let [first, second] = [3000, 4000].map(|count| encode(&numbers(count), false, 1, true).unwrap().pieces.concat());
     let half = |bytes: &[u8], kind, place| {
-        let part = if kind == Kind::More { &bytes[..1000] } else { &bytes[1000..] };
-        chunk(place, kind, vec![Bytes::copy_from_slice(part)]).concat()
+        let bytes = if kind == Kind::More { &bytes[..1000] } else { &bytes[1000..] };
+        part(place, kind, vec![Bytes::copy_from_slice(bytes)]).concat()
     };
     let bytes = [
         half(&first, Kind::More, 0),
@@ -65,7 +64,7 @@ fn chunks_of_several_answers_may_alternate() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn malformed_answers_are_refused() {
     let answer = || encode(&numbers(9), false, 1, true).unwrap();
     let mut unknown = failed(0, &status::invalid!("x")).to_vec();
     unknown[9] = 9;
@@ -74,66 +73,66 @@ fn what_makes_no_sense_is_refused() {
     let mut short = failed(0, &status::invalid!("x")).to_vec();
     short[1..5].copy_from_slice(&7u32.to_be_bytes());
     let twice = [whole(0, answer()), whole(0, answer())].concat().concat();
-    let nothing = chunk(0, Kind::Last, Vec::new()).concat();
-    let no_size = chunk(0, Kind::Raw, vec![Bytes::from_static(b"x")]).concat();
-    let no_code = chunk(0, Kind::Failed, vec![Bytes::from_static(b"x")]).concat();
+    let nothing = part(0, Kind::Last, Vec::new()).concat();
+    let no_size = part(0, Kind::Raw, vec![Bytes::from_static(b"x")]).concat();
+    let no_code = part(0, Kind::Failed, vec![Bytes::from_static(b"x")]).concat();
     let huge = [raw(0, usize::MAX).to_vec(), whole(0, answer()).concat()].concat();
     for bytes in [unknown, long, short, twice, nothing, no_size, no_code, huge, whole(1, answer()).concat()] {
         assert!(read(1, &bytes, 7).is_err(), "{bytes:?}");
     }
 }
 
-/// Asks for keys at the same moment.
-fn ask(far: &Arc<FarWorker>, keys: &[&str]) -> Vec<JoinHandle<Result<(Tensor, bool)>>> {
+/// Requests keys at the same moment.
+fn ask(remote: &Arc<RemoteWorker>, keys: &[&str]) -> Vec<JoinHandle<Result<(Tensor, bool)>>> {
     let ask = |&key: &&str| {
-        let (far, request) = (far.clone(), RecvTensor { step_id: 1, key: key.to_string() });
-        tokio::spawn(async move { far.recv_tensor(request).await })
+        let (remote, request) = (remote.clone(), RecvTensor { step_id: 1, key: key.to_string(), request_id: 0 });
+        tokio::spawn(async move { remote.recv_tensor(request).await })
     };
     keys.iter().map(ask).collect()
 }
 
-/// A client that knows already that its server takes several at once.
-async fn introduced(shelf: &Arc<Shelf>) -> (Arc<crate::tests::wires::Socket>, Arc<FarWorker>) {
-    let socket = socket(server(shelf.clone()));
-    let far = Arc::new(client(&socket));
-    shelf.tensor.send_replace(Some(Ok((Tensor::scalar(0i32), false))));
-    far.recv_tensor(RecvTensor::default()).await.expect("the first");
-    (socket, far)
+/// A client that knows that its server accepts batches.
+async fn introduced(worker: &Arc<FakeWorker>) -> (Arc<crate::tests::wires::Socket>, Arc<RemoteWorker>) {
+    let socket = socket(server(worker.clone()));
+    let remote = Arc::new(client(&socket));
+    worker.tensor.send_replace(Some(Ok((Tensor::scalar(0i32), false))));
+    remote.recv_tensor(RecvTensor::default()).await.expect("the first");
+    (socket, remote)
 }
 
-fn put(shelf: &Shelf, key: &str, answer: Result<(Tensor, bool)>) {
-    shelf.by_key.send_modify(|answers| drop(answers.insert(key.to_string(), answer)));
+fn put(worker: &FakeWorker, key: &str, answer: Result<(Tensor, bool)>) {
+    worker.by_key.send_modify(|answers| drop(answers.insert(key.to_string(), answer)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_comes_as_soon_as_it_is_there() {
-    let shelf = Shelf::new();
-    let (_socket, far) = introduced(&shelf).await;
-    let mut waiting = ask(&far, &["a", "b", "c", "d"]);
+async fn each_answer_arrives_as_soon_as_its_tensor_is_there() {
+    let worker = FakeWorker::new();
+    let (_socket, remote) = introduced(&worker).await;
+    let mut waiting = ask(&remote, &["a", "b", "c", "d"]);
     let fault = status::invalid!("told to fail").derived();
-    put(&shelf, "d", Err(fault.clone()));
+    put(&worker, "d", Err(fault.clone()));
     assert_eq!(waiting.remove(3).await.unwrap().err(), Some(fault));
-    put(&shelf, "b", Ok((numbers(300_000), false)));
+    put(&worker, "b", Ok((numbers(300_000), false)));
     let (tensor, _) = waiting.remove(1).await.unwrap().unwrap();
     assert_eq!(tensor.values::<f32>(), numbers(300_000).values::<f32>());
-    // One who goes away takes nothing from the others.
+    // A request that is dropped does not affect the others.
     waiting.remove(0).abort();
-    put(&shelf, "c", Ok((Tensor::scalar(3i32), true)));
+    put(&worker, "c", Ok((Tensor::scalar(3i32), true)));
     let (tensor, dead) = waiting.remove(0).await.unwrap().unwrap();
     assert_eq!((tensor.to_scalar::<i32>(), dead), (Ok(3), true));
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_left_waiting_when_the_cable_is_cut() {
+async fn all_requests_fail_when_the_connection_is_cut() {
     for cable in [Cable::Cut, Cable::Closed] {
-        let shelf = Shelf::new();
-        let (socket, far) = introduced(&shelf).await;
-        let waiting = ask(&far, &["a", "b", "c"]);
+        let worker = FakeWorker::new();
+        let (socket, remote) = introduced(&worker).await;
+        let waiting = ask(&remote, &["a", "b", "c"]);
         tokio::time::sleep(Duration::from_secs(60)).await;
         let start = Instant::now();
         socket.cable.send_replace(cable);
         for waiting in waiting {
-            let error = waiting.await.unwrap().expect_err("the cable is gone");
+            let error = waiting.await.unwrap().expect_err("the connection is cut");
             assert!(error.code == Code::Unavailable && error.message.contains("/job:ps/replica:0/task:1"), "{error}");
         }
         assert!(start.elapsed() <= PATIENCE + Duration::from_millis(10), "{:?}", start.elapsed());
@@ -141,12 +140,12 @@ async fn nobody_is_left_waiting_when_the_cable_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_than_one_call_holds() {
-    let shelf = Shelf::new();
-    let (_socket, far) = introduced(&shelf).await;
+async fn more_requests_than_one_call_carries() {
+    let worker = FakeWorker::new();
+    let (_socket, remote) = introduced(&worker).await;
     let keys: Vec<String> = (0..600).map(|i| i.to_string()).collect();
-    let waiting = ask(&far, &keys.iter().map(String::as_str).collect::<Vec<_>>());
-    shelf.by_key.send_modify(|answers| {
+    let waiting = ask(&remote, &keys.iter().map(String::as_str).collect::<Vec<_>>());
+    worker.by_key.send_modify(|answers| {
         answers.extend((0..600).map(|i| (i.to_string(), Ok((Tensor::scalar(i), false)))));
     });
     for (i, waiting) in waiting.into_iter().enumerate() {
@@ -155,15 +154,15 @@ async fn more_than_one_call_holds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_nothing_any_more_is_forgotten_by_the_other_task() {
-    let shelf = Shelf::new();
-    let (_socket, far) = introduced(&shelf).await;
-    let waiting = ask(&far, &["a", "b"]);
-    while shelf.by_key.receiver_count() < 2 {
+async fn the_other_task_stops_when_all_requests_are_dropped() {
+    let worker = FakeWorker::new();
+    let (_socket, remote) = introduced(&worker).await;
+    let waiting = ask(&remote, &["a", "b"]);
+    while worker.by_key.receiver_count() < 2 {
         tokio::task::yield_now().await;
     }
     waiting.iter().for_each(JoinHandle::abort);
-    while shelf.by_key.receiver_count() > 0 {
+    while worker.by_key.receiver_count() > 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }

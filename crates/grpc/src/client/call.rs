@@ -1,8 +1,8 @@
-//! Calls whose messages hold tensors: neither what is sent nor what comes back is copied on its way.
+//! Calls whose messages contain tensors: neither the request nor the answer is copied.
 
 use crate::client::link::Line;
 use crate::wire;
-use crate::wire::split::{Apart, Form, Splitter};
+use crate::wire::message_reader::{Layout, MessageReader, SplitMessage};
 use bytes::Bytes;
 use futures_util::stream;
 use http::HeaderMap;
@@ -16,22 +16,22 @@ use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::{Code, Status};
 
-/// The most digits that a deadline may have on the wire.
-const LONGEST_DEADLINE: u128 = 99_999_999;
+/// The largest number of a timeout on the wire, which has at most eight digits.
+const MAX_TIMEOUT: u128 = 99_999_999;
 
-/// Sends a message in pieces; gives the one of the answer, its large contents apart, and its headers.
+/// Sends a message in pieces; returns the message of the answer, separate from its large contents, and its headers.
 pub(super) async fn call<M: Message + Default>(
     line: &Line,
     request: Builder,
     message: Vec<Bytes>,
-    form: &'static Form,
-) -> Result<(Apart<M>, HeaderMap), Status> {
+    layout: &'static Layout,
+) -> Result<(SplitMessage<M>, HeaderMap), Status> {
     let frames = stream::iter(message.into_iter().map(|piece| Ok::<_, Infallible>(Frame::data(piece))));
     let answer = send(line, request.body(Body::new(StreamBody::new(frames)))).await?;
-    let mut splitter = Splitter::new(form);
+    let mut reader = MessageReader::new(layout);
     let (head, body) = answer.into_parts();
-    read(line, body, |data| splitter.push(data).map_err(wire::status)).await?;
-    Ok((splitter.finish().map_err(wire::status)?, head.headers))
+    read(line, body, |data| reader.push(data).map_err(wire::status)).await?;
+    Ok((reader.finish().map_err(wire::status)?, head.headers))
 }
 
 /// The beginning of a request.
@@ -42,17 +42,17 @@ pub(super) fn post(path: &'static str) -> Builder {
         .header(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE)
 }
 
-/// A request that is to be answered within this time.
+/// A request with a timeout.
 pub(super) fn within(request: Builder, timeout: Option<Duration>) -> Builder {
     let Some(timeout) = timeout else { return request };
     let deadline = match timeout.as_millis() {
-        milliseconds if milliseconds <= LONGEST_DEADLINE => format!("{milliseconds}m"),
-        _ => format!("{}S", u128::from(timeout.as_secs()).min(LONGEST_DEADLINE)),
+        milliseconds if milliseconds <= MAX_TIMEOUT => format!("{milliseconds}m"),
+        _ => format!("{}S", u128::from(timeout.as_secs()).min(MAX_TIMEOUT)),
     };
     request.header("grpc-timeout", deadline)
 }
 
-/// Sends a request; gives the answer, unless it is an error from the start.
+/// Sends a request; returns the answer, unless its headers are an error.
 pub(super) async fn send(
     line: &Line,
     request: http::Result<http::Request<Body>>,
@@ -72,7 +72,7 @@ pub(super) async fn send(
     Ok(answer)
 }
 
-/// Reads an answer to its end, piece by piece.
+/// Reads the body of an answer; `piece` gets its bytes as they arrive.
 pub(super) async fn read(
     line: &Line,
     mut body: Body,
@@ -91,7 +91,7 @@ pub(super) async fn read(
     check_end(trailers.as_ref())
 }
 
-/// What the end of an answer says.
+/// Whether the trailers of an answer say that it succeeded.
 pub(super) fn check_end(trailers: Option<&HeaderMap>) -> Result<(), Status> {
     match trailers.and_then(Status::from_header_map) {
         Some(status) if status.code() == Code::Ok => Ok(()),

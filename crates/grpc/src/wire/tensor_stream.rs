@@ -1,6 +1,7 @@
-//! The answers of RecvTensor whose content nobody holds whole: cut out of the bytes that come, put between those that go.
+//! Answers of RecvTensor whose content is streamed: finds the content in the bytes of an answer that is being received,
+//! and encodes the beginning of an answer whose content follows.
 
-use super::transfer::{
+use super::recv_tensor::{
     CONTENT_TAG, MAX_MESSAGE, PREFIX, SHARE_FROM, TENSOR_TAG, broken, head, message, prefix, too_large,
 };
 use bytes::{Buf, BufMut, Bytes};
@@ -11,54 +12,54 @@ use std::collections::VecDeque;
 use tensor::wire::{decode_shape, encode_shape};
 use tensor::{DType, Shape};
 
-/// Contents below this size are not worth it.
-pub(crate) const FROM: usize = 256 << 10;
-/// Type, shape and the small fields of an answer fit into this.
+/// Smaller contents are not streamed.
+pub(crate) const STREAM_FROM: usize = 256 << 10;
+/// The limit for what precedes the content: type, shape and the small fields of an answer.
 const MAX_HEAD: usize = 16 << 10;
 
 /// The beginning of an answer.
-pub(crate) enum Start {
-    /// Not enough of it is here.
-    Unknown,
-    /// It has no large content: it is to be read as a whole.
+pub(crate) enum Head {
+    /// More bytes are needed.
+    Incomplete,
+    /// The answer has no large content; it is read as a whole.
     Ordinary,
-    /// A tensor whose content begins where the bytes end that were shown.
-    Large(Large),
+    /// A tensor with a large content.
+    Large(LargeTensor),
 }
 
 /// A tensor whose content follows.
-pub(crate) struct Large {
+pub(crate) struct LargeTensor {
     pub dtype: DType,
     pub shape: Shape,
-    /// The other task keeps the tensor until it hears that it arrived.
+    /// The other task keeps the tensor until MarkRecvFinished is called.
     pub require_ack: bool,
     pub content: Content,
-    /// How many of the bytes that were shown belong to the head.
+    /// How many of the parsed bytes precede the content.
     pub head: usize,
 }
 
-/// Looks at the first bytes of an answer. `raw` is the size of the content that follows the first message, if it does;
-/// contents count from `from` bytes on.
-pub(crate) fn start(bytes: &[u8], raw: Option<usize>, from: usize) -> Start {
+/// Parses the first bytes of an answer. `raw` is the size of the content if it follows the first message; contents below
+/// `from` bytes are not large.
+pub(crate) fn parse_head(bytes: &[u8], raw: Option<usize>, from: usize) -> Head {
     let Some(length) = bytes.get(1..PREFIX).and_then(|length| Some(u32::from_be_bytes(length.try_into().ok()?))) else {
-        return Start::Unknown;
+        return Head::Incomplete;
     };
     let end = PREFIX + length as usize;
     let found = match raw {
         Some(size) if bytes.len() >= end => large_raw(&bytes[PREFIX..end], size),
         Some(_) if end > MAX_HEAD => None,
-        Some(_) => return Start::Unknown,
+        Some(_) => return Head::Incomplete,
         None => match find_content(&bytes[PREFIX..]) {
             Some(found) => large(&bytes[PREFIX..], &found, length as usize),
-            None if bytes.len() < end.min(MAX_HEAD) => return Start::Unknown,
+            None if bytes.len() < end.min(MAX_HEAD) => return Head::Incomplete,
             None => None,
         },
     };
-    found.filter(|large| bytes[0] == 0 && large.content.left >= from).map_or(Start::Ordinary, Start::Large)
+    found.filter(|large| bytes[0] == 0 && large.content.left >= from).map_or(Head::Ordinary, Head::Large)
 }
 
-/// An answer with its content inside.
-fn large(message: &[u8], found: &Found, length: usize) -> Option<Large> {
+/// An answer that contains the content.
+fn large(message: &[u8], found: &Found, length: usize) -> Option<LargeTensor> {
     let answer = pb::RecvTensorResponse::decode(&message[..found.tag]).ok()?;
     let proto = pb::TensorProto::decode(&message[found.tensor..found.content_tag]).ok()?;
     let tail = length.checked_sub(found.start.checked_add(found.len)?)?;
@@ -66,36 +67,41 @@ fn large(message: &[u8], found: &Found, length: usize) -> Option<Large> {
     described(&answer, proto, content, PREFIX + found.start)
 }
 
-/// An answer with its content after it.
-fn large_raw(message: &[u8], size: usize) -> Option<Large> {
+/// An answer that the content follows.
+fn large_raw(message: &[u8], size: usize) -> Option<LargeTensor> {
     let mut answer = pb::RecvTensorResponse::decode(message).ok()?;
     let proto = answer.tensor.take()?;
     let content = Content { left: size, tail: 0, raw: Some((Vec::new(), 0)) };
     described(&answer, proto, content, PREFIX + message.len())
 }
 
-fn described(answer: &pb::RecvTensorResponse, proto: pb::TensorProto, content: Content, head: usize) -> Option<Large> {
+fn described(
+    answer: &pb::RecvTensorResponse,
+    proto: pb::TensorProto,
+    content: Content,
+    head: usize,
+) -> Option<LargeTensor> {
     let dtype = DType::from_number(proto.dtype).base();
-    // Bytes of truth values are looked at, and a dead tensor is not.
+    // The bytes of bools must be checked, and a dead tensor is not read.
     if !dtype.is_plain() || dtype == DType::BOOL || answer.is_dead {
         return None;
     }
     let shape = decode_shape(proto.tensor_shape.as_ref()).ok()?;
     let size = shape.checked_elements().ok()?.checked_mul(dtype.size())?;
-    (size == content.left).then_some(Large { dtype, shape, require_ack: answer.require_ack, content, head })
+    (size == content.left).then_some(LargeTensor { dtype, shape, require_ack: answer.require_ack, content, head })
 }
 
-/// What is still to come of a content.
+/// The part of a content that has not arrived.
 pub(crate) struct Content {
     left: usize,
     /// Bytes after the content that belong to its message.
     tail: usize,
-    /// The prefix of the present raw message as far as it is here, and what is still to come of the message.
+    /// For raw content: the received part of the current message's prefix, and how much of the message is missing.
     raw: Option<(Vec<u8>, usize)>,
 }
 
 impl Content {
-    /// Takes the next bytes of the answer; adds what they hold of the content.
+    /// Consumes the next bytes of the answer and appends those that belong to the content to `content`.
     pub fn push(&mut self, mut bytes: Bytes, content: &mut VecDeque<Bytes>) -> Result<()> {
         while !bytes.is_empty() {
             let most = match &mut self.raw {
@@ -112,7 +118,7 @@ impl Content {
                 None => self.left,
             };
             if most == 0 {
-                self.tail = self.tail.checked_sub(bytes.len()).ok_or_else(|| broken("more than one message came"))?;
+                self.tail = self.tail.checked_sub(bytes.len()).ok_or_else(|| broken("it has more than one message"))?;
                 return Ok(());
             }
             let piece = bytes.split_to(most.min(bytes.remaining()));
@@ -125,25 +131,25 @@ impl Content {
         Ok(())
     }
 
-    /// Whether nothing of the content is still to come.
+    /// Whether all of the content has arrived.
     pub fn is_complete(&self) -> bool {
         self.left == 0
     }
 
-    /// All bytes are here.
+    /// Checks that the answer is complete.
     pub fn finish(&self) -> Result<()> {
         if self.left > 0 || self.tail > 0 { Err(broken("it ended early")) } else { Ok(()) }
     }
 }
 
-/// The beginning of an answer whose content follows in pieces.
+/// The beginning of an answer whose content follows in chunks.
 pub(crate) struct Outgoing {
     pub first: Bytes,
-    /// Bytes of raw content that follow, if the content is raw: then each piece is a message of its own.
+    /// The size of the content if it is raw; then each chunk is a message of its own.
     pub raw: Option<usize>,
 }
 
-/// Encodes the beginning of an answer. `raw_allowed` says that the asking task understands raw content.
+/// Encodes the beginning of an answer. `raw_allowed` says that the caller understands raw content.
 pub(crate) fn encode(dtype: DType, shape: &Shape, sent_micros: i64, raw_allowed: bool) -> Result<Outgoing> {
     let size = shape.checked_elements()?.checked_mul(dtype.size()).ok_or_else(|| too_large(usize::MAX))?;
     let mut answer = pb::RecvTensorResponse { send_start_micros: sent_micros, ..Default::default() };
@@ -167,16 +173,16 @@ pub(crate) fn encode(dtype: DType, shape: &Shape, sent_micros: i64, raw_allowed:
 
 /// Where the content of a message begins.
 struct Found {
-    /// Where the tensor's tag stands, and where its fields begin.
+    /// Where the tensor's tag is, and where its fields begin.
     tag: usize,
     tensor: usize,
-    /// Where the content's tag stands, where its bytes begin, and how many there are.
+    /// Where the content's tag is, where its bytes begin, and how many there are.
     content_tag: usize,
     start: usize,
     len: usize,
 }
 
-/// Looks for a large content in the beginning of an answer; none if it has not come yet or there is none.
+/// Finds a large content in the beginning of an answer; `None` if it has not arrived yet or there is none.
 fn find_content(message: &[u8]) -> Option<Found> {
     let mut at = 0;
     loop {

@@ -1,6 +1,6 @@
-//! RecvTensor's answer: TensorFlow's bytes both ways, cut in every place, and bytes that make no sense.
+//! The answer of RecvTensor: TensorFlow's bytes in both directions, split at every byte, and malformed bytes.
 
-use crate::wire::transfer::{Incoming, Outgoing, Received, encode, encode_within, message};
+use crate::wire::recv_tensor::{Incoming, Outgoing, ReceivedTensor, encode, encode_within, message};
 use status::{Code, Result};
 use tensor::{DType, Tensor};
 
@@ -13,7 +13,7 @@ fn floats() -> Tensor {
     Tensor::from_slice([20, 30], &(0..600).map(|i| i as f32).collect::<Vec<_>>()).expect("a tensor")
 }
 
-fn read(bytes: &[u8], step: usize, raw: Option<usize>) -> Result<Received> {
+fn read(bytes: &[u8], step: usize, raw: Option<usize>) -> Result<ReceivedTensor> {
     let mut incoming = Incoming::new(raw)?;
     bytes.chunks(step).try_for_each(|chunk| incoming.push(chunk))?;
     incoming.finish()
@@ -33,7 +33,7 @@ fn same(left: &Tensor, right: &Tensor) {
 }
 
 #[test]
-fn what_tensorflow_sent_is_read_however_it_is_cut() {
+fn answers_of_tensorflow_are_read_however_the_bytes_are_split() {
     let bools: Vec<bool> = (0..2000).map(|i| i % 3 == 0).collect();
     let long = "x".repeat(1500);
     let strings = ["ab", "cde", &long].map(|text| bytes::Bytes::copy_from_slice(text.as_bytes()));
@@ -77,7 +77,7 @@ fn a_received_tensor_owns_its_block() {
 }
 
 #[test]
-fn dead_values_and_other_types_travel() {
+fn dead_tensors_and_other_types_are_sent() {
     let strings = Tensor::string("hello");
     for (tensor, dead) in [(floats(), true), (strings, false), (Tensor::vector::<f32>(&[]), true)] {
         let outgoing = encode(&tensor, dead, 5, true).expect("encoded");
@@ -88,7 +88,7 @@ fn dead_values_and_other_types_travel() {
 }
 
 #[test]
-fn a_tensor_above_the_limit_travels_raw_or_is_refused_in_tensorflows_words() {
+fn a_tensor_above_the_limit_is_sent_raw_or_refused_in_tensorflows_words() {
     let tensor = floats();
     let refused = encode_within(&tensor, false, 0, None, 1000).err().expect("an error");
     assert_eq!(refused.code, Code::Internal);
@@ -107,14 +107,14 @@ fn a_tensor_above_the_limit_travels_raw_or_is_refused_in_tensorflows_words() {
 #[test]
 fn fields_after_the_content_and_unknown_ones_are_read() {
     let mut bytes = recorded("floats");
-    bytes.extend_from_slice(&[0x10, 1, 0x28, 1, 0x98, 6, 5]); // is_dead, require_ack, a field nobody knows
+    bytes.extend_from_slice(&[0x10, 1, 0x28, 1, 0x98, 6, 5]); // is_dead, require_ack, an unknown field
     let received = read(&message(&bytes).expect("a message"), 50, None).expect("read");
     assert!(received.is_dead && received.require_ack);
     same(&received.tensor, &floats());
 }
 
 #[test]
-fn nonsense_is_an_error_and_never_a_panic() {
+fn malformed_messages_are_errors_and_never_panics() {
     let good = message(&recorded("floats")).expect("a message").to_vec();
     for end in 0..good.len() {
         assert!(read(&good[..end], 64, None).is_err(), "cut at {end}");

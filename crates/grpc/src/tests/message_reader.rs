@@ -1,10 +1,10 @@
-//! Requests with large tensors: read the same however they are cut, and bytes that make no sense.
+//! Messages with large tensors: read the same however their bytes are split, and malformed bytes.
 
-use crate::wire::split::{Apart, Form, Splitter};
-use crate::wire::transfer::message;
+use crate::wire::message_reader::{Layout, MessageReader, SplitMessage};
+use crate::wire::recv_tensor::message;
 use crate::wire::{
-    RUN_CALLABLE, RUN_STEP, RUN_STEP_ANSWER, answers, decode_run_step_answer, encode_run_callable, encode_run_step,
-    run_step, run_step_answer, tensors_with_content,
+    RUN_CALLABLE, RUN_STEP, RUN_STEP_ANSWER, decode_run_step_answer, encode_run_callable, encode_run_step, run_step,
+    run_step_answer, tensor_list, tensors_with_content,
 };
 use cluster::{RunStep, RunStepAnswer};
 use prost::Message;
@@ -39,10 +39,10 @@ fn request() -> pb::RunStepRequest {
     }
 }
 
-fn split<M: Message + Default>(bytes: &[u8], step: usize, form: &'static Form) -> Result<Apart<M>> {
-    let mut splitter = Splitter::new(form);
-    bytes.chunks(step).try_for_each(|chunk| splitter.push(chunk))?;
-    splitter.finish()
+fn split<M: Message + Default>(bytes: &[u8], step: usize, layout: &'static Layout) -> Result<SplitMessage<M>> {
+    let mut reader = MessageReader::new(layout);
+    bytes.chunks(step).try_for_each(|chunk| reader.push(chunk))?;
+    reader.finish()
 }
 
 #[track_caller]
@@ -51,19 +51,22 @@ fn same(left: &Tensor, right: &Tensor) {
 }
 
 #[test]
-fn a_step_is_read_however_it_is_cut() {
+fn a_step_is_read_however_the_bytes_are_split() {
     let bytes = message(&request().encode_to_vec()).expect("a message");
     for step in [1, 2, 7, 1000, 16 << 10, 1 << 20] {
         let (read, content) = split::<pb::RunStepRequest>(&bytes, step, &RUN_STEP).expect("read").open();
         assert_eq!((read.request_id, read.fetch.len(), read.feed.len()), (-5, 1, 5));
-        assert!(read.feed[0].tensor.as_ref().is_some_and(|tensor| tensor.tensor_content.is_empty()), "it came apart");
+        assert!(
+            read.feed[0].tensor.as_ref().is_some_and(|tensor| tensor.tensor_content.is_empty()),
+            "the content is separate"
+        );
         let step = run_step(read, content);
         assert!(step.is_err(), "the tensor that is missing has no type");
     }
 }
 
 #[test]
-fn a_callable_is_read_however_it_is_cut() {
+fn a_callable_is_read_however_the_bytes_are_split() {
     let feed = tensors().iter().map(|tensor| encode_tensor(tensor).expect("encoded")).collect();
     let request = pb::RunCallableRequest { handle: 7, feed, ..Default::default() };
     let bytes = message(&request.encode_to_vec()).expect("a message");
@@ -104,7 +107,7 @@ fn answers_are_the_messages_the_library_would_write() {
         let fetch = tensors.iter().map(|tensor| encode_tensor(tensor).expect("encoded")).collect();
         let expected = pb::RunCallableResponse { fetch, metadata: metadata.clone() };
         let rest = pb::RunCallableResponse { fetch: Vec::new(), metadata: metadata.clone() };
-        let bytes = answers::answer(tensors, &rest).expect("pieces").concat();
+        let bytes = tensor_list::encode_answer(tensors, &rest).expect("pieces").concat();
         assert_eq!(bytes, message(&expected.encode_to_vec()).expect("a message"));
         let named: Vec<_> = tensors.iter().map(|tensor| ("name".repeat(40), tensor.clone())).collect();
         let tensor = named
@@ -113,13 +116,13 @@ fn answers_are_the_messages_the_library_would_write() {
         let expected =
             pb::RunStepResponse { tensor: tensor.collect(), metadata: metadata.clone(), ..Default::default() };
         let rest = pb::RunStepResponse { metadata: metadata.clone(), ..Default::default() };
-        let bytes = answers::answer(&named, &rest).expect("pieces").concat();
+        let bytes = tensor_list::encode_answer(&named, &rest).expect("pieces").concat();
         assert_eq!(bytes, message(&expected.encode_to_vec()).expect("a message"));
     }
 }
 
 #[test]
-fn what_a_client_sends_and_gets_is_whole() {
+fn requests_and_answers_of_a_client_are_complete() {
     let named: Vec<_> = tensors().into_iter().enumerate().map(|(i, tensor)| (format!("x{i}:0"), tensor)).collect();
     let step = RunStep { feeds: named.clone(), fetches: vec!["y:0".to_string()], ..RunStep::default() };
     let bytes = encode_run_step("session", step).expect("pieces").concat();
@@ -146,7 +149,7 @@ fn what_a_client_sends_and_gets_is_whole() {
 }
 
 #[test]
-fn nonsense_is_an_error_and_never_a_panic() {
+fn malformed_messages_are_errors_and_never_panics() {
     let good = message(&request().encode_to_vec()).expect("a message").to_vec();
     for end in (0..good.len()).step_by(997).chain(0..60) {
         assert!(split::<pb::RunStepRequest>(&good[..end], 64, &RUN_STEP).is_err(), "cut at {end}");

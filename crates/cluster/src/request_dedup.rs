@@ -1,16 +1,16 @@
-//! Requests seen lately: a call that the network delivers twice is run once.
+//! Refuses requests that the network delivers twice.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use status::{Result, aborted};
 use std::collections::VecDeque;
 
-/// As many as TensorFlow remembers.
+/// How many requests are remembered, which is TensorFlow's number.
 pub(crate) const REMEMBERED: usize = 100_000;
 
-/// The numbers of the last requests; zero means that the caller gave none.
+/// The ids of the last requests. An id of zero means that the caller gave none.
 #[derive(Default)]
-pub(crate) struct Recent {
+pub struct RequestDedup {
     seen: Mutex<Seen>,
 }
 
@@ -35,8 +35,9 @@ impl Seen {
     }
 }
 
-impl Recent {
-    /// Notes a request; an error if it was here before.
+impl RequestDedup {
+    /// Remembers a request; an error if it was received before. `describe` prints the request as TensorFlow prints its
+    /// message.
     pub fn check(&self, id: i64, method: &str, describe: impl FnOnce() -> String) -> Result<()> {
         if id == 0 || self.seen.lock().is_new(id) {
             return Ok(());

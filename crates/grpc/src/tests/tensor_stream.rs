@@ -1,12 +1,13 @@
-//! RecvTensor read piece by piece: cut in every place, broken off, and over a connection.
+//! RecvTensor read in chunks: split at every byte, cut off, and over a connection.
 
-use super::wires::{Cable, Shelf, client, server, socket};
-use crate::wire::pieces::{Outgoing, Start, encode, start};
-use crate::wire::transfer::{encode_within, message, prefix};
+use super::wires::{Cable, FakeWorker, client, server, socket};
+use crate::wire::recv_tensor::{encode_within, message, prefix};
+use crate::wire::tensor_stream::{Head, Outgoing, encode, parse_head};
 use bytes::Bytes;
-use cluster::{Arriving, RecvTensor, WorkerClient};
+use cluster::{OpenedTensor, RecvTensor, TensorStream, WorkerClient};
 use status::{Code, Result};
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use tensor::{DType, Shape, Tensor};
 
 fn floats(count: usize) -> Tensor {
@@ -17,13 +18,13 @@ fn content(tensor: &Tensor) -> &[u8] {
     tensor.buffer().expect("plain elements").bytes()
 }
 
-/// What comes out when the answer comes in steps of so many bytes; none if it is to be read as a whole.
+/// What is read from an answer that arrives in steps of `step` bytes; `None` if it is not streamed.
 fn cut(bytes: &[u8], step: usize, raw: Option<usize>) -> Result<Option<(DType, Shape, Vec<u8>)>> {
     for end in (0..=bytes.len()).step_by(step).chain([bytes.len()]) {
-        let large = match start(&bytes[..end], raw, 2000) {
-            Start::Unknown => continue,
-            Start::Ordinary => return Ok(None),
-            Start::Large(large) => large,
+        let large = match parse_head(&bytes[..end], raw, 2000) {
+            Head::Incomplete => continue,
+            Head::Ordinary => return Ok(None),
+            Head::Large(large) => large,
         };
         let (mut rest, mut ready) = (large.content, VecDeque::new());
         rest.push(Bytes::copy_from_slice(&bytes[large.head..end]), &mut ready)?;
@@ -37,7 +38,7 @@ fn cut(bytes: &[u8], step: usize, raw: Option<usize>) -> Result<Option<(DType, S
 }
 
 #[test]
-fn the_content_is_cut_out_wherever_the_bytes_are_cut() {
+fn the_content_is_found_however_the_bytes_are_split() {
     let tensor = floats(600);
     for chunk in [1, 100, 2399, 2400, 5000] {
         for limit in [1000, usize::MAX] {
@@ -55,7 +56,7 @@ fn the_content_is_cut_out_wherever_the_bytes_are_cut() {
 }
 
 #[test]
-fn small_dead_and_other_tensors_are_read_as_a_whole() {
+fn small_dead_and_other_tensors_are_not_streamed() {
     let strings = Tensor::from_strings([3], vec![Bytes::from(vec![b'x'; 3000]); 3]).expect("strings");
     let bools = Tensor::vector(&[true; 3000]);
     for (tensor, dead) in [(floats(100), false), (floats(600), true), (strings, false), (bools, false)] {
@@ -65,7 +66,7 @@ fn small_dead_and_other_tensors_are_read_as_a_whole() {
 }
 
 #[test]
-fn what_is_streamed_is_what_is_sent_whole() {
+fn a_streamed_tensor_has_the_same_bytes_as_a_whole_one() {
     let tensor = floats(600);
     let whole = encode_within(&tensor, false, 3, None, usize::MAX).expect("encoded").pieces.concat();
     let Outgoing { first, raw } = encode(DType::F32, tensor.shape(), 3, true).expect("encoded");
@@ -73,7 +74,7 @@ fn what_is_streamed_is_what_is_sent_whole() {
     let huge = Shape::new(&[1 << 30]);
     let Outgoing { first, raw } = encode(DType::F32, &huge, 3, true).expect("encoded");
     assert_eq!(raw, Some(1 << 32));
-    let Start::Large(large) = start(&first, raw, 2000) else { panic!("the content follows") };
+    let Head::Large(large) = parse_head(&first, raw, 2000) else { panic!("the content follows") };
     assert_eq!((large.shape, large.head), (huge.clone(), first.len()));
     let mut ready = VecDeque::new();
     let mut rest = large.content;
@@ -87,7 +88,7 @@ fn what_is_streamed_is_what_is_sent_whole() {
 }
 
 #[test]
-fn nonsense_is_an_error_and_never_a_panic() {
+fn malformed_answers_are_errors_and_never_panics() {
     let good = encode_within(&floats(600), false, 3, None, usize::MAX).expect("encoded").pieces.concat();
     for place in 0..40 {
         for value in [0, 1, 0x7f, 0x80, 0xff] {
@@ -101,24 +102,29 @@ fn nonsense_is_an_error_and_never_a_panic() {
 }
 
 #[tokio::test]
-async fn pieces_come_over_a_connection_and_end_with_it() {
-    let (shelf, tensor) = (Shelf::new(), floats(8 << 20));
-    shelf.tensor.send_replace(Some(Ok((tensor.clone(), false))));
-    let socket = socket(server(shelf));
-    let far = client(&socket);
-    let open = || async { far.open_tensor(RecvTensor::default()).await.expect("opened") };
-    let Arriving::Pieces(mut pieces) = open().await else { panic!("32 MB come in pieces") };
-    let mut found = Vec::new();
-    while let Some(piece) = pieces.next().await.expect("a piece") {
-        found.extend_from_slice(&piece);
+async fn chunks_cross_a_connection_and_end_with_it() {
+    let (worker, tensor) = (FakeWorker::new(), floats(8 << 20));
+    worker.tensor.send_replace(Some(Ok((tensor.clone(), false))));
+    let socket = socket(server(worker));
+    let remote = client(&socket);
+    let open = || async {
+        match remote.open_tensor(RecvTensor::default()).await.expect("opened") {
+            OpenedTensor::Stream(stream) => stream,
+            OpenedTensor::Whole(_) => panic!("a tensor of 32 MB is streamed"),
+        }
+    };
+    let next = async |stream: &mut TensorStream| poll_fn(|cx| stream.poll_next(cx)).await;
+    let (mut stream, mut found) = (open().await, Vec::new());
+    while let Some(chunk) = next(&mut stream).await.expect("a chunk") {
+        found.extend_from_slice(&chunk);
     }
     assert!(found == content(&tensor), "the bytes are the same");
-    let Arriving::Pieces(mut pieces) = open().await else { panic!("32 MB come in pieces") };
-    assert!(pieces.next().await.expect("a piece").is_some());
+    let mut stream = open().await;
+    assert!(next(&mut stream).await.expect("a chunk").is_some());
     socket.cable.send_replace(Cable::Closed);
     let error = loop {
-        match pieces.next().await {
-            Ok(piece) => assert!(piece.is_some(), "there is more than what was under way"),
+        match next(&mut stream).await {
+            Ok(chunk) => assert!(chunk.is_some(), "there is more than the window"),
             Err(error) => break error,
         }
     };

@@ -1,5 +1,5 @@
-//! A message under way: the contents of its large tensors go straight to their final place, the rest is kept as a
-//! message without them.
+//! Reads a message with tensors as its bytes arrive: the contents of large tensors are written directly into their
+//! buffers, and the rest is decoded as a message without them.
 
 use prost::Message;
 use status::{Error, Result, exhausted, unimplemented_op};
@@ -9,33 +9,33 @@ use tensor::Buffer;
 const MAX_MESSAGE: usize = i32::MAX as usize;
 /// Before every message: a byte for its compression, four for its length.
 const PREFIX: usize = 5;
-/// A tag or a length.
+/// The most bytes of a tag or a length.
 const LONGEST_VARINT: usize = 10;
-/// Wire types: what follows a tag.
+/// The wire types of protocol buffers.
 const VARINT: u64 = 0;
 const EIGHT_BYTES: u64 = 1;
 const COUNTED: u64 = 2;
 const FOUR_BYTES: u64 = 5;
 
-/// What is known of a message before it comes.
-pub(crate) struct Form {
-    /// The fields that lead from the message to its tensors' contents: the message's, then the tensors' own.
+/// Where a message has its tensors.
+pub(crate) struct Layout {
+    /// The field numbers on the path from the message to the contents of its tensors.
     pub path: &'static [u64],
-    /// Contents below this size are not worth a block of their own.
-    pub apart_from: usize,
-    /// The error when it makes no sense.
+    /// Smaller contents stay in the message.
+    pub separate_from: usize,
+    /// The error for a malformed message.
     pub broken: fn(&str) -> Error,
 }
 
-/// A message whose large contents were taken out.
-pub(crate) struct Apart<M> {
+/// A message and, separate from it, the contents of its large tensors.
+pub(crate) struct SplitMessage<M> {
     pub message: M,
-    /// The contents by the place of their tensor in the message's list.
+    /// The contents, with the index of their tensor in the message's list.
     contents: Vec<(usize, Buffer)>,
 }
 
-impl<M> Apart<M> {
-    /// The message alone, and a function that gives each tensor's content, once.
+impl<M> SplitMessage<M> {
+    /// The message, and a function that returns the content of each tensor once.
     pub fn open(self) -> (M, impl FnMut(usize) -> Option<Buffer>) {
         let mut contents = self.contents;
         let find = move |tensor: usize| {
@@ -45,20 +45,20 @@ impl<M> Apart<M> {
         (self.message, find)
     }
 
-    /// The message and the content that came last, for messages of one tensor.
+    /// The message and the last content, for messages with one tensor.
     pub fn open_one(mut self) -> (M, Option<Buffer>) {
         let content = self.contents.pop().map(|(_, content)| content);
         (self.message, content)
     }
 }
 
-/// A message as it comes in.
-pub(crate) struct Splitter {
-    form: &'static Form,
+/// A message that is being received.
+pub(crate) struct MessageReader {
+    layout: &'static Layout,
     prefix: Vec<u8>,
-    /// The message and the ones inside it that have begun.
+    /// The message, and the nested messages that have begun.
     levels: Vec<Level>,
-    /// A tag and what follows it, as far as they are here.
+    /// The part of a tag and its length that has arrived.
     header: Vec<u8>,
     state: State,
     tensors: usize,
@@ -66,26 +66,26 @@ pub(crate) struct Splitter {
 }
 
 struct Level {
-    /// Bytes still to come.
+    /// How many bytes are missing.
     left: usize,
-    /// What stays in the message.
+    /// The bytes that stay in the message.
     kept: Vec<u8>,
 }
 
 enum State {
-    /// At a field, or inside its header.
+    /// At the header of a field.
     Header,
-    /// So many bytes stay in the message.
-    Keep(usize),
-    /// A content: its block, and how much of it is filled.
-    Apart(Buffer, usize),
+    /// This many bytes stay in the message.
+    Message(usize),
+    /// A content: its buffer, and how much of it is filled.
+    Content(Buffer, usize),
 }
 
-impl Splitter {
-    /// Nothing is here yet.
-    pub fn new(form: &'static Form) -> Splitter {
-        Splitter {
-            form,
+impl MessageReader {
+    /// A message of which nothing has arrived.
+    pub fn new(layout: &'static Layout) -> MessageReader {
+        MessageReader {
+            layout,
             prefix: Vec::new(),
             levels: Vec::new(),
             header: Vec::new(),
@@ -95,20 +95,20 @@ impl Splitter {
         }
     }
 
-    /// Takes the next bytes, of which none may follow the message.
+    /// Reads the next bytes; an error if some of them follow the message.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         match self.take(bytes)? {
             [] => Ok(()),
-            _ => Err((self.form.broken)("more than one message came")),
+            _ => Err((self.layout.broken)("it has more than one message")),
         }
     }
 
-    /// Takes the next bytes of the message; gives back what follows it.
+    /// Reads the next bytes of the message; returns those that follow it.
     pub fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8]> {
         let mut bytes = self.take_prefix(bytes)?;
         while !bytes.is_empty() && !self.is_complete() {
             let used = match &mut self.state {
-                State::Keep(left) => {
+                State::Message(left) => {
                     let now = bytes.len().min(*left);
                     *left -= now;
                     let done = *left == 0;
@@ -118,7 +118,7 @@ impl Splitter {
                     }
                     now
                 }
-                State::Apart(buffer, filled) => {
+                State::Content(buffer, filled) => {
                     let now = bytes.len().min(buffer.len() - *filled);
                     let place = buffer.bytes_mut().ok_or_else(no_room)?;
                     place[*filled..*filled + now].copy_from_slice(&bytes[..now]);
@@ -141,18 +141,18 @@ impl Splitter {
         done && self.header.is_empty() && matches!(self.state, State::Header)
     }
 
-    /// The message, when all bytes are here.
-    pub fn finish<M: Message + Default>(mut self) -> Result<Apart<M>> {
-        let broken = self.form.broken;
+    /// The message, when all its bytes have arrived.
+    pub fn finish<M: Message + Default>(mut self) -> Result<SplitMessage<M>> {
+        let broken = self.layout.broken;
         if !self.is_complete() {
             return Err(broken("it ended early"));
         }
         let kept = std::mem::take(&mut self.levels[0].kept);
         let message = M::decode(&kept[..]).map_err(|error| broken(&error.to_string()))?;
-        Ok(Apart { message, contents: self.contents })
+        Ok(SplitMessage { message, contents: self.contents })
     }
 
-    /// Takes what is missing of the prefix; gives back the rest.
+    /// Reads the rest of the prefix; returns the bytes that follow it.
     fn take_prefix<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8]> {
         let (now, rest) = bytes.split_at(bytes.len().min(PREFIX - self.prefix.len()));
         self.prefix.extend_from_slice(now);
@@ -163,17 +163,17 @@ impl Splitter {
             match compressed {
                 0 if left <= MAX_MESSAGE => self.levels.push(Level { left, kept: Vec::new() }),
                 0 => return Err(exhausted!("A message of {left} bytes is longer than 2 GiB")),
-                _ => return Err(unimplemented_op!("Compressed messages are not taken")),
+                _ => return Err(unimplemented_op!("Compressed messages are not supported")),
             }
         }
         Ok(rest)
     }
 
-    /// Takes bytes until the header of a field is complete; says how many.
+    /// Reads bytes until the header of a field is complete; returns how many.
     fn take_header(&mut self, bytes: &[u8]) -> Result<usize> {
         for (place, &byte) in bytes.iter().enumerate() {
             self.header.push(byte);
-            if let Some(begun) = Header::read(&self.header).map_err(self.form.broken)? {
+            if let Some(begun) = Header::read(&self.header).map_err(self.layout.broken)? {
                 self.begin(begun)?;
                 return Ok(place + 1);
             }
@@ -181,11 +181,11 @@ impl Splitter {
         Ok(bytes.len())
     }
 
-    /// The header of a field is complete: its value follows.
+    /// Begins a field after its header is complete.
     fn begin(&mut self, field: Header) -> Result<()> {
-        let Form { path, apart_from, broken } = self.form;
+        let Layout { path, separate_from, broken } = self.layout;
         let depth = self.levels.len();
-        let level = self.levels.last_mut().ok_or_else(|| broken("more than one message came"))?;
+        let level = self.levels.last_mut().ok_or_else(|| broken("it has more than one message"))?;
         let whole = self.header.len().checked_add(field.follows).filter(|whole| *whole <= level.left);
         level.left -= whole.ok_or_else(|| broken("a field is longer than its message"))?;
         let on_path = field.kind == COUNTED && path.get(depth - 1) == Some(&field.number);
@@ -199,15 +199,15 @@ impl Splitter {
         if on_path {
             let owner = self.tensors - 1;
             self.contents.retain(|(other, _)| *other != owner);
-            if field.follows >= *apart_from {
-                self.state = State::Apart(Buffer::scratch(field.follows).ok_or_else(no_room)?, 0);
+            if field.follows >= *separate_from {
+                self.state = State::Content(Buffer::scratch(field.follows).ok_or_else(no_room)?, 0);
                 self.header.clear();
                 return Ok(());
             }
         }
         let header = std::mem::take(&mut self.header);
         self.keep(&header);
-        self.state = if field.follows > 0 { State::Keep(field.follows) } else { State::Header };
+        self.state = if field.follows > 0 { State::Message(field.follows) } else { State::Header };
         Ok(())
     }
 
@@ -217,21 +217,21 @@ impl Splitter {
         }
     }
 
-    /// A content is complete.
+    /// Stores a complete content.
     fn store(&mut self) {
-        if let State::Apart(buffer, _) = std::mem::replace(&mut self.state, State::Header) {
+        if let State::Content(buffer, _) = std::mem::replace(&mut self.state, State::Header) {
             self.contents.push((self.tensors - 1, buffer));
         }
     }
 
-    /// Inner messages that are complete become fields of the ones around them.
+    /// Appends complete nested messages to the messages that contain them.
     fn close_levels(&mut self) {
         while self.levels.len() > 1
             && matches!(self.state, State::Header)
             && self.header.is_empty()
             && self.levels.last().is_some_and(|level| level.left == 0)
             && let Some(inner) = self.levels.pop()
-            && let Some(&number) = self.form.path.get(self.levels.len() - 1)
+            && let Some(&number) = self.layout.path.get(self.levels.len() - 1)
             && let Some(outer) = self.levels.last_mut()
         {
             prost::encoding::encode_varint((number << 3) | COUNTED, &mut outer.kept);
@@ -250,7 +250,7 @@ struct Header {
 }
 
 impl Header {
-    /// Reads a header; none if it is not complete.
+    /// Reads a header; `None` if it is not complete.
     fn read(bytes: &[u8]) -> Read<Option<Header>> {
         let Some((tag, rest)) = varint(bytes)? else { return Ok(None) };
         let (number, kind) = (tag >> 3, tag & 7);
@@ -268,7 +268,7 @@ impl Header {
     }
 }
 
-/// Reads a number and gives back what follows it; none if it is not complete.
+/// Reads a number; returns it with the bytes that follow, or `None` if it is not complete.
 fn varint(bytes: &[u8]) -> Read<Option<(u64, &[u8])>> {
     let mut value = 0u64;
     for (place, &byte) in bytes.iter().enumerate() {
@@ -283,7 +283,7 @@ fn varint(bytes: &[u8]) -> Read<Option<(u64, &[u8])>> {
     Ok(None)
 }
 
-/// What was read, or what is wrong with it.
+/// A value, or what is wrong with the bytes.
 type Read<T> = std::result::Result<T, &'static str>;
 
 fn no_room() -> Error {

@@ -1,12 +1,12 @@
-//! Small writes leave together, large ones at once, all in order.
+//! Small writes are combined, large ones are written at once, all in order.
 
-use crate::client::cork::Corked;
+use crate::client::coalesced_writes::CoalescedWrites;
 use std::io::{IoSlice, Result};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use tokio::io::AsyncWrite;
 
-/// Notes every write. Takes at most so many bytes at a time.
+/// Records every write; accepts at most `most` bytes at a time.
 struct Writes {
     seen: Vec<Vec<u8>>,
     most: usize,
@@ -29,35 +29,35 @@ impl AsyncWrite for &mut Writes {
 }
 
 #[test]
-fn small_writes_wait_once_and_leave_together() {
+fn small_writes_wait_once_and_are_combined() {
     let mut writes = Writes { seen: Vec::new(), most: usize::MAX };
-    let mut corked = pin!(Corked::new(&mut writes));
+    let mut writer = pin!(CoalescedWrites::new(&mut writes));
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(matches!(corked.as_mut().poll_write(&mut cx, b"headers "), Poll::Ready(Ok(8))));
-    assert!(corked.as_mut().poll_flush(&mut cx).is_pending());
+    assert!(matches!(writer.as_mut().poll_write(&mut cx, b"headers "), Poll::Ready(Ok(8))));
+    assert!(writer.as_mut().poll_flush(&mut cx).is_pending());
     let parts = [IoSlice::new(b"and "), IoSlice::new(b"message")];
-    assert!(matches!(corked.as_mut().poll_write_vectored(&mut cx, &parts), Poll::Ready(Ok(11))));
-    assert!(corked.as_mut().poll_flush(&mut cx).is_ready());
-    assert!(corked.as_mut().poll_flush(&mut cx).is_ready(), "nothing is left to wait for");
+    assert!(matches!(writer.as_mut().poll_write_vectored(&mut cx, &parts), Poll::Ready(Ok(11))));
+    assert!(writer.as_mut().poll_flush(&mut cx).is_ready());
+    assert!(writer.as_mut().poll_flush(&mut cx).is_ready(), "nothing is left to wait for");
     assert_eq!(writes.seen, [b"headers and message"]);
 }
 
 #[test]
-fn large_writes_push_out_what_is_held() {
+fn a_large_write_follows_the_buffered_bytes() {
     let mut writes = Writes { seen: Vec::new(), most: 3000 };
-    let mut corked = pin!(Corked::new(&mut writes));
+    let mut writer = pin!(CoalescedWrites::new(&mut writes));
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(matches!(corked.as_mut().poll_write(&mut cx, &[1; 4000]), Poll::Ready(Ok(4000))));
-    assert!(matches!(corked.as_mut().poll_write(&mut cx, &[2; 5000]), Poll::Ready(Ok(3000))));
+    assert!(matches!(writer.as_mut().poll_write(&mut cx, &[1; 4000]), Poll::Ready(Ok(4000))));
+    assert!(matches!(writer.as_mut().poll_write(&mut cx, &[2; 5000]), Poll::Ready(Ok(3000))));
     assert_eq!(writes.seen, [vec![1; 3000], vec![1; 1000], vec![2; 3000]]);
 }
 
 #[test]
-fn the_end_takes_what_is_held_along() {
+fn shutdown_writes_the_buffered_bytes() {
     let mut writes = Writes { seen: Vec::new(), most: usize::MAX };
-    let mut corked = pin!(Corked::new(&mut writes));
+    let mut writer = pin!(CoalescedWrites::new(&mut writes));
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(corked.as_mut().poll_write(&mut cx, b"bye").is_ready());
-    assert!(corked.as_mut().poll_shutdown(&mut cx).is_ready());
+    assert!(writer.as_mut().poll_write(&mut cx, b"bye").is_ready());
+    assert!(writer.as_mut().poll_shutdown(&mut cx).is_ready());
     assert_eq!(writes.seen, [b"bye"]);
 }
