@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Runs the background work of a task on a tokio runtime. Whoever holds the `tokio::runtime::Runtime` owns the work: it
+/// Runs the background work of a task on a tokio runtime. The holder of the `tokio::runtime::Runtime` owns the work: it
 /// is dropped with that runtime.
 pub struct TokioRuntime {
     handle: Handle,

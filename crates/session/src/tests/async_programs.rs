@@ -2,7 +2,7 @@
 
 use super::graph;
 use crate::block::block_on;
-use crate::{ClusterSpec, LocalCluster, RunOptions, Server, ServerOptions, Session, SessionConfig, Task, feeds};
+use crate::{ClusterSpec, LocalCluster, RunOptions, Server, ServerOptions, Session, Task, feeds};
 use graph::{AttrValue, Graph, Node, Output};
 use ops::array::constant::constant;
 use status::Code;
@@ -166,16 +166,10 @@ fn an_awaited_step_ends_when_its_time_is_over() {
     let cluster = cluster();
     let graph = graph();
     let (_, _, dequeue, size) = queue(&graph);
-    let limit = SessionConfig { step_timeout: Some(Duration::from_millis(500)), ..SessionConfig::default() };
-    let target = &cluster.targets("worker")[0];
-    let sessions = [
-        Session::with_config("", &graph, limit.clone()).unwrap(),
-        Session::with_config(target, &graph, limit.clone()).unwrap(),
-        cluster.session_with_config("worker", 0, &graph, limit).unwrap(),
-    ];
-    for session in sessions {
+    for session in sessions(&cluster, &graph) {
         assert_eq!(session.run(&size), Ok(0i32));
-        let error = block_on(session.run_async::<f32>(&dequeue)).unwrap_err();
+        let options = RunOptions { timeout: Some(Duration::from_millis(50)), ..RunOptions::default() };
+        let error = block_on(session.run_with_options_async::<f32>(&dequeue, feeds! {}, options)).err().unwrap();
         assert_eq!(error.code, Code::DeadlineExceeded, "{error}");
     }
 }
