@@ -1,15 +1,16 @@
-//! Graphs with the shapes of their outputs, and as text for people.
+//! Graphs with the shapes of their outputs, and as text.
 
 use graph::{AttrList, AttrValue, Graph, GraphDef, Node};
 use io::FileSystems;
-use io::fs::path;
+use io::fs::path::{join, to_str};
 use status::Result;
+use std::path::Path;
 use std::sync::Arc;
 
-/// What the graph is called that is written as text.
+/// The name of the text file.
 const FILE: &str = "graph.pbtxt";
 
-/// A graph whose nodes say what is known of the shapes of their outputs.
+/// The definition of a graph, whose nodes have the shapes of their outputs in an attribute, as viewers expect.
 pub fn with_shapes(graph: &Graph) -> Result<GraphDef> {
     let (mut def, root) = (graph.to_def()?, graph.root());
     for described in &mut def.nodes {
@@ -23,10 +24,11 @@ pub fn with_shapes(graph: &Graph) -> Result<GraphDef> {
     Ok(def)
 }
 
-/// Writes `graph.pbtxt` to a folder, which is made if it is not there.
-pub fn write_graph_text(systems: &FileSystems, folder: &str, graph: &Graph) -> Result<()> {
+/// Writes `graph.pbtxt` to a folder, which is created if it does not exist.
+pub fn write_graph_text(systems: &FileSystems, folder: impl AsRef<Path>, graph: &Graph) -> Result<()> {
+    let folder = to_str(folder.as_ref())?;
     systems.create_dirs(folder)?;
     let bytes = graph::wire::write_graph(&with_shapes(graph)?);
     let text = io::text::binary_to_text("tensorflow.GraphDef", &bytes)?;
-    systems.write(&path::join(folder, FILE), text.as_bytes())
+    systems.write(&join(folder, FILE), text.as_bytes())
 }

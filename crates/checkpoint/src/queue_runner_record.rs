@@ -5,7 +5,7 @@ pub use io::saved_model::QueueRunnerDef;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The kind of record, named as TensorFlow names its message.
+/// The kind of record, named after TensorFlow's message.
 const RECORD: &str = "QueueRunnerDef";
 
 /// A queue runner as a value of a collection.
@@ -21,7 +21,7 @@ pub fn queue_runner_to_record(def: QueueRunnerDef) -> AttrValue {
     AttrValue::Func(Arc::new(Function { name: RECORD.to_string(), attrs }))
 }
 
-/// The queue runner that a value of a collection means.
+/// The queue runner of a value of a collection.
 pub fn queue_runner_from_record(record: &AttrValue) -> Option<QueueRunnerDef> {
     let AttrValue::Func(record) = record else { return None };
     let text = |name: &str| match record.attrs.get(name) {

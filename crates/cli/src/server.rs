@@ -71,7 +71,7 @@ pub fn run(args: Args) -> Result<()> {
     })?;
     let metrics = args.task.metrics.map(|folder| {
         let every = args.task.metrics_interval.every;
-        ServerMetrics::start(server.counters(), &files::systems(), &folder.to_string_lossy(), every)
+        ServerMetrics::start(server.counters(), &files::systems(), folder, every)
     });
     let metrics = metrics.transpose()?;
     print_line!("{task} ready at {}", server.target())?;

@@ -30,9 +30,9 @@ fn variables(graph: &Graph, zero: bool, parts: usize) -> Vec<Output> {
         let values: Vec<f32> = (0..size).map(|i| if zero { 0.0 } else { first + i as f32 }).collect();
         Initializer::Value(Tensor::from_slice(shape, &values).expect("as many as the shape says"))
     };
-    let a = Variable::build(&root, "a").initializer(count(&[2, 3], 1.0)).make();
-    let b = Variable::build(&root, "scope/b").initializer(count(&[4], 10.0)).kind(Kind::Reference).make();
-    let p = Variable::build(&root, "p").initializer(count(&[5, 2], 100.0)).partitioned(0, parts);
+    let a = Variable::builder(&root, "a").initializer(count(&[2, 3], 1.0)).build();
+    let b = Variable::builder(&root, "scope/b").initializer(count(&[4], 10.0)).kind(Kind::Reference).build();
+    let p = Variable::builder(&root, "p").initializer(count(&[5, 2], 100.0)).partitioned(0, parts);
     let step = create_global_step(graph).expect("the only one");
     let start = step.assign(&root.constant(if zero { 0i64 } else { 42 }));
     graph.add_to_collection("start", start.name());
@@ -44,7 +44,7 @@ fn variables(graph: &Graph, zero: bool, parts: usize) -> Vec<Output> {
 fn save(folder: &str, target: &str) -> Result<()> {
     let graph = Graph::new();
     variables(&graph, false, 2);
-    let (plain, sharded) = (Saver::new(&graph)?, Saver::build(&graph).sharded(true).make()?);
+    let (plain, sharded) = (Saver::new(&graph)?, Saver::builder(&graph).sharded(true).build()?);
     let init = global_variables_initializer(&graph);
     let start = flowgrid::layers::collection::nodes(&graph, "start");
     let session = Session::with_config(target, &graph, SessionConfig::default())?;
@@ -111,7 +111,7 @@ fn train(target: &str, folder: &str) -> Result<()> {
 fn export_model(folder: &str) -> Result<()> {
     let graph = Graph::new();
     let x = graph.root().placeholder(DType::F32, &[-1, 2]);
-    let w = Variable::build(&graph.root(), "w").initializer(Initializer::Value([[2f32], [3.0]].into())).make();
+    let w = Variable::builder(&graph.root(), "w").initializer(Initializer::Value([[2f32], [3.0]].into())).build();
     let y = x.matmul(&w);
     let init = global_variables_initializer(&graph);
     let session = Session::local(&graph);
@@ -148,7 +148,7 @@ fn export_words(folder: &str, vocabulary: &str) -> Result<()> {
     let numbers = lookup_table_find(&table, &words, &root.constant(0i64));
     let values: Vec<f32> = (0..10).map(|i| 100.0 + i as f32).collect();
     let rows = Initializer::Value(Tensor::from_slice([5, 2], &values)?);
-    let rows = Variable::build(&root, "rows").initializer(rows).partitioned(0, 3);
+    let rows = Variable::builder(&root, "rows").initializer(rows).partitioned(0, 3);
     let found = rows.value().gather(&numbers);
     let init = global_variables_initializer(&graph);
     let session = Session::local(&graph);

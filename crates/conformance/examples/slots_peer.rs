@@ -15,11 +15,11 @@ fn main() -> Result<()> {
     let step = create_global_step_in(&scope)?;
     // The first by name is made last, and is on the other ps.
     let model = scope.named("model");
-    let w = Variable::build(&model, "w").initializer(Initializer::Value([[1f32], [-2.0]].into())).make();
+    let w = Variable::builder(&model, "w").initializer(Initializer::Value([[1f32], [-2.0]].into())).build();
     let b = Variable::zeros(&model, "b", [1]);
     let (x, y) = (scope.constant([[1f32, 2.0], [3.0, -1.0], [0.5, 0.25]]), scope.constant([[1f32], [2.0], [3.0]]));
     let loss = (x.matmul(&w) + &b - &y).square().mean();
-    let train = Optimizer::by_name(name, 0.1)?.minimize_with(&loss, &[], Some(&step))?;
+    let train = Optimizer::by_name(name, 0.1)?.minimize_with(&loss, MinimizeOptions::new().step(&step))?;
 
     let mut session = MonitoredTrainingSession::new(&graph).master(target).is_chief(task == "0").start()?;
     for _ in 0..steps {

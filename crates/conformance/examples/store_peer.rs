@@ -30,7 +30,7 @@ fn train(systems: &FileSystems, folder: &str, steps: i64) -> Result<()> {
     let loss = (w.value() - 1.0).square().sum();
     summary::scalar("loss", &loss);
     let step = create_global_step(&graph)?;
-    let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, &[], Some(&step))?;
+    let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, MinimizeOptions::new().step(&step))?;
     let session = MonitoredTrainingSession::new(&graph)
         .config(config(systems))
         .checkpoint_dir(folder)
@@ -49,7 +49,7 @@ fn train(systems: &FileSystems, folder: &str, steps: i64) -> Result<()> {
 fn export(systems: &FileSystems, folder: &str) -> Result<()> {
     let graph = Graph::new();
     let x = graph.root().placeholder(DType::F32, &[-1, 2]);
-    let w = Variable::build(&graph.root(), "w").initializer(Initializer::Value([[2f32], [3.0]].into())).make();
+    let w = Variable::builder(&graph.root(), "w").initializer(Initializer::Value([[2f32], [3.0]].into())).build();
     let y = x.matmul(&w);
     let init = global_variables_initializer(&graph);
     let session = Session::with_config("", &graph, config(systems))?;

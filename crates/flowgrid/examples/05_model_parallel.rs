@@ -14,12 +14,13 @@ fn main() -> Result<()> {
     let scope = graph.root();
     let (first, second, worker) =
         (scope.on("/job:ps/task:0"), scope.on("/job:ps/task:1"), scope.on("/job:worker/task:0"));
-    let weights_1 = Variable::build(&first, "weights_1")
+    let weights_1 = Variable::builder(&first, "weights_1")
         .initializer(Initializer::Value([[0.5f32, -0.25, 1.0], [0.75, 0.5, -1.0]].into()))
-        .make();
+        .build();
     let biases_1 = Variable::zeros(&first, "biases_1", [3]);
-    let weights_2 =
-        Variable::build(&second, "weights_2").initializer(Initializer::Value([[1.0f32], [-0.5], [0.25]].into())).make();
+    let weights_2 = Variable::builder(&second, "weights_2")
+        .initializer(Initializer::Value([[1.0f32], [-0.5], [0.25]].into()))
+        .build();
     let biases_2 = Variable::zeros(&second, "biases_2", [1]);
 
     let x = worker.placeholder(DType::F32, &[-1, 2]);

@@ -11,7 +11,7 @@ const WORKERS: usize = 3;
 
 /// The mean square error of a small network on one part of the batch. The first tower makes the variables.
 fn tower(variables: &VariableScope, x: &Output, y: &Output) -> Output {
-    let hidden = Dense::new(8).activation(Formula::tanh).kernel(Initializer::glorot_uniform().seeded(1));
+    let hidden = Dense::new(8).activation(TensorOps::tanh).kernel(Initializer::glorot_uniform().seeded(1));
     let hidden = hidden.apply(&variables.enter("hidden"), x);
     let output = Dense::new(1).kernel(Initializer::glorot_uniform().seeded(2));
     (output.apply(&variables.enter("output"), &hidden) - y).square().mean()

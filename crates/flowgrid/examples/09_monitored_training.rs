@@ -1,10 +1,11 @@
-//! Training that is watched: it stops by itself, saves as it goes on, and goes on where it ended when it is started
-//! again.
+//! Training in a monitored session: it stops by itself, saves checkpoints, and continues from the newest one when it is
+//! started again.
 
 use flowgrid::prelude::*;
+use std::path::Path;
 
-/// Learns a line for so many steps more; gives its slope.
-fn learn(folder: &str, steps: i64) -> Result<f32> {
+/// Learns a line for this many more steps; gives its slope.
+fn learn(folder: &Path, steps: i64) -> Result<f32> {
     let graph = Graph::new();
     let scope = graph.root();
     let x = scope.constant([[0.0f32], [1.0], [2.0], [3.0]]);
@@ -13,7 +14,7 @@ fn learn(folder: &str, steps: i64) -> Result<f32> {
     let b = Variable::zeros(&scope, "b", [1]);
     let loss = (x.matmul(&w) + &b - &y).square().mean();
     let step = create_global_step(&graph)?;
-    let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, &[], Some(&step))?;
+    let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, MinimizeOptions::new().step(&step))?;
 
     let session = MonitoredTrainingSession::new(&graph)
         .checkpoint_dir(folder)
@@ -32,12 +33,11 @@ fn learn(folder: &str, steps: i64) -> Result<f32> {
 
 fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("flowgrid-monitored-{}", std::process::id()));
-    let folder = folder.to_string_lossy();
     println!("after 100 steps the slope is {:.3}", learn(&folder, 100)?);
     // A second program finds the checkpoint of the first.
     let slope = learn(&folder, 100)?;
     println!("after 200 steps the slope is {slope:.3}");
     assert!(latest_checkpoint(&folder)?.is_some_and(|path| path.ends_with("model.ckpt-200")));
     assert!((slope - 2.0).abs() < 0.01);
-    std::fs::remove_dir_all(&*folder).map_err(|error| Error::new(flowgrid::Code::Internal, error.to_string()))
+    Ok(std::fs::remove_dir_all(&folder)?)
 }

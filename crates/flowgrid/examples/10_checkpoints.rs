@@ -5,12 +5,12 @@ use flowgrid::train::import_meta_graph;
 
 fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("flowgrid-checkpoints-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|error| Error::new(flowgrid::Code::Internal, error.to_string()))?;
-    let path = folder.join("model").to_string_lossy().into_owned();
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join("model");
 
     let graph = Graph::new();
     let scope = graph.root();
-    let w = Variable::build(&scope, "w").initializer(Initializer::Value([1.0f32, 2.0].into())).make();
+    let w = Variable::builder(&scope, "w").initializer(Initializer::Value([1.0f32, 2.0].into())).build();
     let doubled = w.assign(&(w.value() * 2.0));
     scope.op("Identity").named("answer").input(&w.sum()).output();
     let saver = Saver::new(&graph)?;
@@ -22,15 +22,15 @@ fn main() -> Result<()> {
         saver.save(&session, &path, step)?;
     }
     // The newest five are kept; any of them can be restored.
-    saver.restore(&session, &format!("{path}-3"))?;
+    saver.restore(&session, folder.join("model-3"))?;
     let values: Vec<f32> = session.run(&w)?;
     println!("after step 3: {values:?}");
     assert_eq!(values, [8.0, 16.0]);
 
     // Another program needs nothing but the files. TensorFlow reads them too.
-    let newest = latest_checkpoint(&folder.to_string_lossy())?.unwrap_or_default();
+    let newest = latest_checkpoint(&folder)?.unwrap_or_default();
     let other = Graph::new();
-    let saver = import_meta_graph(&other, &format!("{newest}.meta"))?;
+    let saver = import_meta_graph(&other, format!("{newest}.meta"))?;
     let session = Session::local(&other);
     if let Some(saver) = saver {
         saver.restore(&session, &newest)?;
@@ -38,5 +38,5 @@ fn main() -> Result<()> {
     let answer: f32 = session.run("answer:0")?;
     println!("the newest gives {answer}");
     assert_eq!(answer, 384.0);
-    std::fs::remove_dir_all(&folder).map_err(|error| Error::new(flowgrid::Code::Internal, error.to_string()))
+    Ok(std::fs::remove_dir_all(&folder)?)
 }

@@ -4,7 +4,7 @@
 //! --checkpoint_dir=DIR`. So does its twin, and both can be workers of one job. Without flags it starts a cluster.
 
 use flowgrid::prelude::*;
-use flowgrid::train::{SyncReplicasOptimizer, create_global_step_in, hooks::Synchronous};
+use flowgrid::train::{SyncReplicasOptimizer, hooks::Synchronous};
 
 const BATCH: u32 = 64;
 const PIXELS: u32 = 784;
@@ -34,7 +34,7 @@ fn work(targets: &[String], ps: usize, task: usize, folder: &str, together: bool
     let step = create_global_step_in(&scope)?;
     let (x, labels) = (scope.placeholder(DType::F32, &[-1, 784]), scope.placeholder(DType::I32, &[-1]));
     let variables = VariableScope::new(&scope);
-    let hidden = Dense::new(64).activation(Formula::relu).apply(&variables.enter("hidden"), &x);
+    let hidden = Dense::new(64).activation(TensorOps::relu).apply(&variables.enter("hidden"), &x);
     let loss = loss::sparse_softmax_cross_entropy(&labels, &Dense::new(10).apply(&variables.enter("logits"), &hidden));
 
     let optimizer = Optimizer::new(GradientDescent::new(0.1));
@@ -45,7 +45,7 @@ fn work(targets: &[String], ps: usize, task: usize, folder: &str, together: bool
         session = session.hook(if task == 0 { chief()? } else { Synchronous::worker(&sync) });
         sync.train_op
     } else {
-        optimizer.minimize_with(&loss, &[], Some(&step))?
+        optimizer.minimize_with(&loss, MinimizeOptions::new().step(&step))?
     };
     let session = session.checkpoint_dir(folder).hook(hooks::StopAtStep::last_step(200)).start()?;
     let (mut batches, mut mean) = ((task as u32..).step_by(targets.len()).map(digits), 2.3);
@@ -77,5 +77,5 @@ fn main() -> Result<()> {
         (work(&targets, 1, 0, &folder, together), other.join().expect("the other worker ends"))
     });
     println!("losses {:.4} and {:.4}", one?, other?);
-    std::fs::remove_dir_all(&folder).map_err(|error| Error::new(flowgrid::Code::Internal, error.to_string()))
+    Ok(std::fs::remove_dir_all(&folder)?)
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 /// The numbers from 0 to 99, from a queue that a thread fills and closes.
 fn numbers(scope: &Scope) -> Output {
-    let next = Variable::build(scope, "next").dtype(DType::I64).collections(&[LOCAL_VARIABLES]).make();
+    let next = Variable::builder(scope, "next").dtype(DType::I64).collections(&[LOCAL_VARIABLES]).build();
     let number =
         scope.op("ResourceCountUpTo").input(next.handle()).attr("limit", 100i64).attr("T", DType::I64).output();
-    let queue = Queue::fifo(scope, &[DType::I64]).capacity(8).make();
+    let queue = Queue::fifo(scope, &[DType::I64]).capacity(8).build();
     QueueRunner::new(&queue, &[queue.enqueue(&[number])]).register();
     queue.dequeue().remove(0)
 }
@@ -22,13 +22,13 @@ fn main() -> Result<()> {
     let graph = Graph::new();
     let scope = graph.root();
     let number = numbers(&scope);
-    let total = Variable::build(&scope, "total").dtype(DType::I64).trainable(false).make();
+    let total = Variable::builder(&scope, "total").dtype(DType::I64).trainable(false).build();
     let step = create_global_step(&graph)?;
     let add = total.assign_add(&number);
     let train = step.assign_add(&scope.after([&add]).constant(1i64));
 
     // It initializes, restores and saves; the graph stays as it is from now on.
-    let supervisor = Supervisor::build(&graph).logdir(&folder.to_string_lossy()).make()?;
+    let supervisor = Supervisor::builder(&graph).logdir(&folder).build()?;
     let seen = Arc::new(AtomicI64::new(0));
     // The end of the input is a clean end: the session stops all threads, and gives the first error of any of them.
     supervisor.managed_session("", |session| {
@@ -47,5 +47,5 @@ fn main() -> Result<()> {
         Ok(())
     })?;
     assert!((0..=100).contains(&seen.load(Ordering::SeqCst)));
-    std::fs::remove_dir_all(&folder).map_err(|error| Error::new(flowgrid::Code::Internal, error.to_string()))
+    Ok(std::fs::remove_dir_all(&folder)?)
 }

@@ -1,7 +1,8 @@
-//! I re-export, and hold the examples.
+//! Flowgrid builds TensorFlow 1.x graphs in Rust and runs them: in this process, on a `flowgrid server`, or on a real
+//! TensorFlow server.
 //!
-//! Flowgrid builds TensorFlow 1.x graphs in Rust and runs them: in this process, on a `flowgrid server`, or on a
-//! real TensorFlow server.
+//! This crate exports what programs need from the other crates, and holds the examples. Most programs begin with
+//! `use flowgrid::prelude::*;`.
 //!
 //! ```
 //! use flowgrid::prelude::*;
@@ -9,7 +10,7 @@
 //! let graph = Graph::new();
 //! let scope = graph.root();
 //! let x = scope.placeholder(DType::F32, &[-1, 2]);
-//! let w = Variable::build(&scope, "w").initializer(Initializer::Value([[1.0f32], [2.0]].into())).make();
+//! let w = Variable::builder(&scope, "w").initializer(Initializer::Value([[1.0f32], [2.0]].into())).build();
 //! let b = Variable::zeros(&scope, "b", [1]);
 //! let y = x.matmul(&w) + &b;
 //!
@@ -28,25 +29,46 @@
 //! let graph = Graph::new();
 //! let x = graph.root().placeholder(DType::F32, &[]);
 //! let cube = &x * &x * &x;
-//! let slope = dense(&gradients(&[&cube], &[&x])?[0].clone().expect("the cube depends on x"));
-//! let bend = dense(&gradients(&[&slope], &[&x])?[0].clone().expect("the slope depends on x"));
+//! let slope = gradient(&cube, &x)?;
+//! let bend = gradient(&slope, &x)?;
 //! let values: [f32; 3] = Session::local(&graph).run_with([&cube, &slope, &bend], feeds! { &x => 2.0f32 })?;
 //! assert_eq!(values, [8.0, 12.0, 12.0]);
 //! # Ok::<(), flowgrid::Error>(())
 //! ```
 //!
-//! Training that is watched stops by itself, saves as it goes on, and goes on where it ended:
+//! A model is a sequence of layers, and an optimizer trains it:
+//!
+//! ```
+//! use flowgrid::prelude::*;
+//!
+//! let graph = Graph::new();
+//! let x = graph.root().constant([[0.0f32, 1.0], [1.0, 0.0]]);
+//! let labels = graph.root().constant([0i32, 1]);
+//! let model = Sequential::new().add(Dense::new(8).activation(TensorOps::tanh)).add(Dense::new(2));
+//! let loss = loss::sparse_softmax_cross_entropy(&labels, &model.apply(&VariableScope::new(&graph.root()), &x));
+//! let train = Optimizer::new(Adam::new(0.1)).minimize(&loss)?;
+//!
+//! let session = Session::local(&graph);
+//! session.execute(&global_variables_initializer(&graph))?;
+//! for _ in 0..50 {
+//!     session.execute(&train)?;
+//! }
+//! assert!(session.run::<f32>(&loss)? < 0.1);
+//! # Ok::<(), flowgrid::Error>(())
+//! ```
+//!
+//! A monitored session stops by itself, saves checkpoints, and continues from the newest one when it is started again:
 //!
 //! ```
 //! use flowgrid::prelude::*;
 //!
 //! # let folder = std::env::temp_dir().join(format!("flowgrid-doc-{}", std::process::id()));
-//! # let folder = folder.to_string_lossy();
 //! let graph = Graph::new();
 //! let w = Variable::zeros(&graph.root(), "w", [2]);
 //! let loss = (w.value() - 1.0).square().sum();
 //! let step = create_global_step(&graph)?;
-//! let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, &[], Some(&step))?;
+//! let options = MinimizeOptions::new().step(&step);
+//! let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, options)?;
 //!
 //! let session = MonitoredTrainingSession::new(&graph)
 //!     .checkpoint_dir(&folder)
@@ -54,7 +76,7 @@
 //!     .start()?;
 //! session.until_stop(|session| session.run(&train))?;
 //! assert!(latest_checkpoint(&folder)?.is_some_and(|path| path.ends_with("model.ckpt-50")));
-//! # std::fs::remove_dir_all(&*folder).ok();
+//! # std::fs::remove_dir_all(&folder).ok();
 //! # Ok::<(), flowgrid::Error>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -64,7 +86,7 @@ mod graphs;
 mod sessions;
 
 pub use checkpoint;
-pub use layers;
+pub use layers::{self, Layer, Sequential, VariableBuilder, loss, summary};
 pub use ops;
 pub use ops::raw as raw_ops;
 pub use optimize;
@@ -72,7 +94,10 @@ pub use session::{chrome_trace, cluster_from_text, feeds, tf_config};
 pub use status::{Code, Error, Result};
 pub use store;
 pub use tensor::{DType, PartialShape, Shape, Tensor};
-pub use train::{self, ExponentialMovingAverage, FileWriter, Gradient, Optimizer, Slices, gradients, gradients_with};
+pub use train::{
+    self, ExponentialMovingAverage, FileWriter, Gradient, MinimizeOptions, MonitoredTrainingSession, Optimizer, Saver,
+    Slices, gradient, gradients, gradients_with, latest_checkpoint, latest_checkpoint_on,
+};
 
 pub use graphs::*;
 pub use sessions::*;
@@ -82,7 +107,7 @@ pub mod wire {
     pub use graph::wire::{read_graph, write_graph};
 }
 
-/// Creates graphs that know all ops.
+/// `Graph::new()`: graphs that know all ops of this version.
 ///
 /// ```
 /// use flowgrid::prelude::*;
@@ -90,24 +115,27 @@ pub mod wire {
 /// let graph = Graph::new();
 /// assert!(graph.is_empty() && graph.check().is_ok());
 /// ```
-pub trait NewGraph {
-    /// An empty graph.
+pub trait AllOps {
+    /// An empty graph that knows all ops.
     fn new() -> Self;
 }
 
-impl NewGraph for Graph {
+impl AllOps for Graph {
     fn new() -> Graph {
         Graph::with_ops(ops::registry())
     }
 }
 
-/// What most programs need: `use flowgrid::prelude::*;`.
+/// The names that most programs need: `use flowgrid::prelude::*;`.
 pub mod prelude {
-    pub use crate::NewGraph;
+    pub use crate::AllOps;
     pub use graph::{Graph, Node, Output, Scope};
     pub use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
-    pub use layers::layer::{BatchNorm, Conv2d, Dense, Phase, dropout, flatten, max_pool2d};
-    pub use layers::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope, loss, summary};
+    pub use layers::{
+        AvgPool2d, BatchNorm, Conv2d, Dense, Dropout, Layer, MaxPool2d, Phase, Sequential, avg_pool2d, dropout,
+        flatten, max_pool2d,
+    };
+    pub use layers::{Initializer, Kind, Reuse, ScopeOps, TensorOps, Variable, VariableScope, loss, summary};
     pub use optimize::clip::{clip_by_global_norm, clip_by_norm, clip_by_value, dense};
     pub use optimize::{
         AdaMax, Adadelta, Adagrad, AdagradDa, Adam, AddSign, Ftrl, GradientDescent, Momentum, PowerSign,
@@ -119,8 +147,9 @@ pub mod prelude {
     pub use train::device_setter::replica_device_setter;
     pub use train::hooks::{self, Every};
     pub use train::{
-        ExponentialMovingAverage, FileWriter, Gradient, MonitoredSession, MonitoredTrainingSession, Optimizer, Saver,
-        Scaffold, SessionRunHook, create_global_step, gradients, latest_checkpoint, schedule,
+        ExponentialMovingAverage, FileWriter, Gradient, MinimizeOptions, MonitoredSession, MonitoredTrainingSession,
+        Optimizer, Saver, Scaffold, SessionRunHook, create_global_step, create_global_step_in, gradient, gradients,
+        latest_checkpoint, schedule,
     };
 }
 

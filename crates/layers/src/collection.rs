@@ -1,7 +1,7 @@
 //! Names of collections, as TensorFlow spells them, and what they hold.
 
 use crate::Variable;
-use crate::{Formula, Formulas};
+use crate::{ScopeOps, TensorOps};
 use graph::{AttrValue, Graph, Node, Output, Scope, TensorName};
 use ops::raw;
 use status::Result;

@@ -1,6 +1,6 @@
 //! Initial values of variables.
 
-use crate::Formulas;
+use crate::ScopeOps;
 use graph::{Output, Scope};
 use ops::random::draw::{random_standard_normal, random_uniform, truncated_normal};
 use ops::raw;

@@ -1,4 +1,4 @@
-//! Steps as long as past steps, over past gradients.
+//! Adadelta: the step size follows from past updates and past gradients.
 
 use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
@@ -9,11 +9,11 @@ use ops::training::adadelta::apply_adadelta;
 /// Zeiler 2012. Slots: `accum`, `accum_update`.
 #[derive(Clone)]
 pub struct Adadelta {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// The share of the past that stays.
+    /// The decay of past values.
     pub rho: f64,
-    /// Keeps divisors from zero.
+    /// Added to divisors, so that they are never zero.
     pub epsilon: f64,
 }
 

@@ -1,8 +1,8 @@
-//! Steps that get shorter where gradients were large.
+//! Adagrad: smaller steps for variables that had large gradients.
 
 use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
-use layers::{Formulas, Variable};
+use layers::{ScopeOps, Variable};
 use op::Gradient;
 use ops::training::adagrad::{apply_adagrad, apply_adagrad_da};
 use ops::training::proximal::apply_proximal_adagrad;
@@ -11,9 +11,9 @@ use status::invalid;
 /// `a += g²; w -= rate g / √a`. Slot: `accumulator`.
 #[derive(Clone)]
 pub struct Adagrad {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// What accumulators begin with.
+    /// The initial value of the accumulators.
     pub initial_accumulator: f64,
 }
 
@@ -36,22 +36,22 @@ impl UpdateRule for Adagrad {
     }
 }
 
-/// Adagrad with dual averaging: weights stay zero until they pay. Needs a step counter.
+/// Adagrad with dual averaging, for sparse models. Needs a step counter.
 /// Slots: `gradient_accumulator`, `gradient_squared_accumulator`.
 #[derive(Clone)]
 pub struct AdagradDa {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// What accumulators of squares begin with.
+    /// The initial value of the accumulators of squares.
     pub initial_accumulator: f64,
-    /// Strength of the pull by the sum of absolute values.
+    /// The strength of L1 regularization.
     pub l1: f64,
-    /// Strength of the pull by the sum of squares.
+    /// The strength of L2 regularization.
     pub l2: f64,
 }
 
 impl AdagradDa {
-    /// With this learning rate and no pull.
+    /// With this learning rate and no regularization.
     pub fn new(rate: impl Into<Rate>) -> AdagradDa {
         AdagradDa { rate: rate.into(), initial_accumulator: 0.1, l1: 0.0, l2: 0.0 }
     }
@@ -80,21 +80,21 @@ impl UpdateRule for AdagradDa {
     }
 }
 
-/// Adagrad that also makes weights small. Slot: `accumulator`.
+/// Adagrad with L1 and L2 regularization (proximal). Slot: `accumulator`.
 #[derive(Clone)]
 pub struct ProximalAdagrad {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// What accumulators begin with.
+    /// The initial value of the accumulators.
     pub initial_accumulator: f64,
-    /// Strength of the pull by the sum of absolute values.
+    /// The strength of L1 regularization.
     pub l1: f64,
-    /// Strength of the pull by the sum of squares.
+    /// The strength of L2 regularization.
     pub l2: f64,
 }
 
 impl ProximalAdagrad {
-    /// With this learning rate and no pull.
+    /// With this learning rate and no regularization.
     pub fn new(rate: impl Into<Rate>) -> ProximalAdagrad {
         ProximalAdagrad { rate: rate.into(), initial_accumulator: 0.1, l1: 0.0, l2: 0.0 }
     }

@@ -1,23 +1,23 @@
-//! Steps by the mean of past gradients over the size of past gradients.
+//! Adam and AdaMax: moving averages of gradients and of their squares.
 
 use crate::{Rate, UpdateContext, UpdateRule};
 use graph::{Node, Output};
-use layers::{Formula, Variable};
+use layers::{TensorOps, Variable};
 use op::{Gradient, Slices};
 use ops::training::adam::{apply_ada_max, apply_adam};
 
 /// Kingma and Ba 2014. Slots: `m`, `v`; for all variables: `beta1_power`, `beta2_power`.
 #[derive(Clone)]
 pub struct Adam {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// The share of the mean that stays.
+    /// The decay of the moving average of gradients.
     pub beta1: f64,
-    /// The share of the mean of squares that stays.
+    /// The decay of the moving average of squares.
     pub beta2: f64,
-    /// Keeps divisors from zero.
+    /// Added to divisors, so that they are never zero.
     pub epsilon: f64,
-    /// Nesterov's form.
+    /// Whether to use Nesterov's form.
     pub nesterov: bool,
 }
 
@@ -27,12 +27,12 @@ impl Adam {
         Adam { rate: rate.into(), beta1: 0.9, beta2: 0.999, epsilon: 1e-8, nesterov: false }
     }
 
-    /// The powers of both shares.
+    /// The powers of `beta1` and `beta2`.
     fn powers(&self, at: &UpdateContext<'_>, first: &Variable) -> [Variable; 2] {
         [at.shared(first, "beta1_power", self.beta1), at.shared(first, "beta2_power", self.beta2)]
     }
 
-    /// The mean and the mean of squares fade everywhere; rows with a gradient take it in.
+    /// The moving averages of all rows decay; the gradient is added to its rows.
     fn apply_rows(
         &self,
         at: &UpdateContext<'_>,
@@ -55,7 +55,7 @@ impl Adam {
     }
 }
 
-/// The numbers of one step.
+/// The values of one step.
 struct Step {
     powers: [Output; 2],
     rate: Output,
@@ -97,16 +97,16 @@ impl UpdateRule for Adam {
     }
 }
 
-/// Adam by the largest of past gradients. Slots: `m`, `v`; for all variables: `beta1_power`.
+/// Adam with the largest of past gradients in place of squares. Slots: `m`, `v`; for all variables: `beta1_power`.
 #[derive(Clone)]
 pub struct AdaMax {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// The share of the mean that stays.
+    /// The decay of the moving average of gradients.
     pub beta1: f64,
-    /// The share of the largest that stays.
+    /// The decay of the largest gradient.
     pub beta2: f64,
-    /// Keeps divisors from zero.
+    /// Added to divisors, so that they are never zero.
     pub epsilon: f64,
 }
 

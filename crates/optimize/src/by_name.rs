@@ -3,7 +3,7 @@
 use crate::{Adagrad, Adam, Ftrl, GradientDescent, Momentum, Optimizer, Rate, RmsProp, UpdateRule};
 use status::{Result, invalid};
 
-/// The share of the past that `Momentum` keeps when only its name is given.
+/// The momentum of `Momentum` when only its name is given.
 const MOMENTUM: f64 = 0.9;
 
 /// Makes a rule with a learning rate.

@@ -1,11 +1,11 @@
-//! Keeping gradients small.
+//! Clipping of gradients.
 
 use gradient::densify;
 use graph::{Output, Scope};
-use layers::{Formula, Formulas};
+use layers::{ScopeOps, TensorOps};
 use op::{Gradient, Slices};
 
-/// The values of a gradient changed, its rows kept.
+/// Applies a function to the values of a gradient; its rows stay.
 fn mapped(gradient: &Gradient, change: impl FnOnce(&Output) -> Output) -> Gradient {
     match gradient {
         Gradient::Dense(output) => Gradient::Dense(change(output)),
@@ -13,12 +13,12 @@ fn mapped(gradient: &Gradient, change: impl FnOnce(&Output) -> Output) -> Gradie
     }
 }
 
-/// Each number no smaller than `low` and no larger than `high`.
+/// Limits each element to the range from `low` to `high`.
 pub fn clip_by_value(gradient: &Gradient, low: f64, high: f64) -> Gradient {
     mapped(gradient, |values| values.clip(low, high))
 }
 
-/// Made shorter, if its length is more than `limit`.
+/// Scales a gradient so that its L2 norm is at most `limit`.
 pub fn clip_by_norm(gradient: &Gradient, limit: f64) -> Gradient {
     mapped(gradient, |values| {
         let squares = values.square().sum();
@@ -30,7 +30,7 @@ pub fn clip_by_norm(gradient: &Gradient, limit: f64) -> Gradient {
     })
 }
 
-/// The length of all gradients together, as if they were one vector.
+/// The L2 norm of all gradients, as if they were one vector.
 pub fn global_norm(scope: &Scope, gradients: &[Gradient]) -> Output {
     let halves: Vec<Output> = gradients
         .iter()
@@ -48,8 +48,8 @@ pub fn global_norm(scope: &Scope, gradients: &[Gradient]) -> Output {
     }
 }
 
-/// All gradients made shorter by the same factor, if their length together is more than `limit`; also gives that
-/// length. A length that is not finite makes them all not a number.
+/// Scales all gradients by the same factor, so that their global norm is at most `limit`; also gives that norm. If the
+/// norm is not finite, all gradients become NaN.
 pub fn clip_by_global_norm(scope: &Scope, gradients: &[Gradient], limit: f64) -> (Vec<Gradient>, Output) {
     let scope = scope.named("clip_by_global_norm");
     let norm = global_norm(&scope, gradients);
@@ -61,7 +61,7 @@ pub fn clip_by_global_norm(scope: &Scope, gradients: &[Gradient], limit: f64) ->
     (gradients.iter().map(|gradient| mapped(gradient, scaled)).collect(), norm)
 }
 
-/// A gradient as one tensor.
+/// A gradient as one dense tensor.
 pub fn dense(gradient: &Gradient) -> Output {
     densify(gradient)
 }

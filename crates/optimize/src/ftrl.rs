@@ -9,22 +9,22 @@ use ops::training::ftrl::{apply_ftrl, apply_ftrl_v2};
 /// McMahan et al. 2013. Slots: `accum`, `linear`.
 #[derive(Clone)]
 pub struct Ftrl {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
     /// The power of the accumulator that steps are divided by; not above zero.
     pub rate_power: f64,
-    /// What accumulators begin with.
+    /// The initial value of the accumulators.
     pub initial_accumulator: f64,
-    /// Strength of the pull by the sum of absolute values.
+    /// The strength of L1 regularization.
     pub l1: f64,
-    /// Strength of the pull by the sum of squares.
+    /// The strength of L2 regularization.
     pub l2: f64,
     /// Strength of the pull by the sum of squares, on the gradient.
     pub l2_shrinkage: f64,
 }
 
 impl Ftrl {
-    /// With this learning rate and no pull.
+    /// With this learning rate and no regularization.
     pub fn new(rate: impl Into<Rate>) -> Ftrl {
         Ftrl { rate: rate.into(), rate_power: -0.5, initial_accumulator: 0.1, l1: 0.0, l2: 0.0, l2_shrinkage: 0.0 }
     }

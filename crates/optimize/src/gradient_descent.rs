@@ -1,4 +1,4 @@
-//! Straight down, with or without momentum.
+//! Gradient descent, with or without momentum.
 
 use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
@@ -11,7 +11,7 @@ use ops::training::proximal::apply_proximal_gradient_descent;
 /// `w -= rate g`.
 #[derive(Clone)]
 pub struct GradientDescent {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
 }
 
@@ -39,11 +39,11 @@ impl UpdateRule for GradientDescent {
 /// `a = momentum a + g; w -= rate a`. Slot: `momentum`.
 #[derive(Clone)]
 pub struct Momentum {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// The share of the past that stays.
+    /// The decay of past values.
     pub momentum: Rate,
-    /// Nesterov's form: a step further on.
+    /// Whether to use Nesterov's form, which looks one step ahead.
     pub nesterov: bool,
 }
 
@@ -53,7 +53,7 @@ impl Momentum {
         Momentum { rate: rate.into(), momentum: momentum.into(), nesterov: false }
     }
 
-    /// In Nesterov's form.
+    /// Uses Nesterov's form.
     pub fn nesterov(mut self) -> Momentum {
         self.nesterov = true;
         self
@@ -73,19 +73,19 @@ impl UpdateRule for Momentum {
     }
 }
 
-/// Gradient descent that also makes weights small: FOBOS.
+/// Gradient descent with L1 and L2 regularization (proximal, FOBOS).
 #[derive(Clone)]
 pub struct ProximalGradientDescent {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// Strength of the pull by the sum of absolute values.
+    /// The strength of L1 regularization.
     pub l1: f64,
-    /// Strength of the pull by the sum of squares.
+    /// The strength of L2 regularization.
     pub l2: f64,
 }
 
 impl ProximalGradientDescent {
-    /// With this learning rate and no pull.
+    /// With this learning rate and no regularization.
     pub fn new(rate: impl Into<Rate>) -> ProximalGradientDescent {
         ProximalGradientDescent { rate: rate.into(), l1: 0.0, l2: 0.0 }
     }

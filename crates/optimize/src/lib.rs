@@ -3,7 +3,8 @@
 //! The crate adds nodes to graphs. It knows no session: the caller runs the nodes.
 //!
 //! An [`Optimizer`] combines an [`UpdateRule`] such as [`Adam`] with the slot variables that the rule needs:
-//! `Optimizer::new(Adam::new(0.001)).minimize(&loss)` gives the node that runs one training step.
+//! `Optimizer::new(Adam::new(0.001)).minimize(&loss)` gives the node that runs one training step. [`gradient`] and
+//! [`gradients`] give derivatives as nodes.
 #![forbid(unsafe_code)]
 
 mod adadelta;
@@ -15,6 +16,7 @@ mod ftrl;
 mod global_step;
 mod gradient_descent;
 mod gradients;
+mod minimize_options;
 mod moving_average;
 mod optimizer;
 mod rms_prop;
@@ -28,7 +30,8 @@ pub use adam::{AdaMax, Adam};
 pub use ftrl::Ftrl;
 pub use global_step::{create_global_step, create_global_step_in, get_global_step, get_or_create_global_step};
 pub use gradient_descent::{GradientDescent, Momentum, ProximalGradientDescent};
-pub use gradients::{gradients, gradients_with};
+pub use gradients::{GradientTarget, gradient, gradients, gradients_with};
+pub use minimize_options::MinimizeOptions;
 pub use moving_average::ExponentialMovingAverage;
 pub use op::{Gradient, Slices};
 pub use optimizer::Optimizer;

@@ -1,14 +1,14 @@
-//! Averages of variables and other values, that follow them slowly.
+//! Exponential moving averages of variables and other values.
 
 use graph::{Graph, Node, Output, Scope};
 use layers::collection::{
     MOVING_AVERAGE_VARIABLES, add_variable, global_variables, trainable_variables, variables as collected,
 };
-use layers::{Formula, Initializer, Variable, VariableBuilder};
+use layers::{Initializer, TensorOps, Variable, VariableBuilder};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The name of averages, below that of what they follow.
+/// The name of averages, below the name of the averaged variable or value.
 const NAME: &str = "ExponentialMovingAverage";
 
 /// Keeps, for each variable `w`, a variable `w/ExponentialMovingAverage`; likewise for other values.
@@ -23,35 +23,35 @@ pub struct ExponentialMovingAverage {
 #[derive(Clone)]
 struct Average {
     variable: Variable,
-    /// If the average began with zero and is to hide that: as it would be, and how often it was updated.
+    /// For an average without the bias towards its initial zero: the biased average, and the number of updates.
     biased: Option<(Variable, Variable)>,
 }
 
 impl ExponentialMovingAverage {
-    /// Averages that keep this share of their past at each update.
+    /// Averages with this decay.
     pub fn new(decay: f64) -> ExponentialMovingAverage {
         ExponentialMovingAverage { decay, updates: None, zero_debias: false, averages: Mutex::default() }
     }
 
-    /// The same, faster in the beginning: the share is at most `(1 + n) / (10 + n)` at update `n`.
+    /// The same, faster at first: the decay is at most `(1 + n) / (10 + n)` at update `n`.
     pub fn with_updates(mut self, n: &Output) -> ExponentialMovingAverage {
         self.updates = Some(n.clone());
         self
     }
 
-    /// The same, with averages that do not show that they began with zero: after `n` updates they are divided by
-    /// `1 - decay ^ n`. This is about values that are no variables; the average of a variable begins as the variable.
+    /// The same, with averages that are corrected for their initial zero: after `n` updates they are divided by
+    /// `1 - decay ^ n`. This concerns values that are not variables; the average of a variable starts as the variable.
     pub fn zero_debias(mut self) -> ExponentialMovingAverage {
         self.zero_debias = true;
         self
     }
 
-    /// A node that makes the averages follow these variables once.
+    /// A node that updates the averages of these variables once.
     pub fn apply(&self, variables: &[Variable]) -> Option<Node> {
         self.apply_in(&variables.first()?.graph().root(), variables)
     }
 
-    /// As `apply`, after what `scope` waits for.
+    /// As [`ExponentialMovingAverage::apply`], after the control inputs of `scope`.
     pub fn apply_in(&self, scope: &Scope, variables: &[Variable]) -> Option<Node> {
         variables.first()?;
         let scope = scope.named(NAME);
@@ -64,7 +64,8 @@ impl ExponentialMovingAverage {
         Some(ops::control::no_op::group_in(&scope, &updates))
     }
 
-    /// As `apply`, for values that are no variables, such as a loss. Their averages begin with zero.
+    /// As [`ExponentialMovingAverage::apply`], for values that are not variables, such as a loss. Their averages start with
+    /// zero.
     pub fn apply_to_values(&self, values: &[Output]) -> Option<Node> {
         let scope = values.first()?.scope().graph().root().named(NAME);
         let update = |value: &Output| {
@@ -76,14 +77,14 @@ impl ExponentialMovingAverage {
         Some(ops::control::no_op::group_in(&scope, &updates))
     }
 
-    /// The average of a variable, if it is kept.
+    /// The average of a variable, if there is one.
     pub fn average(&self, variable: &Variable) -> Option<Variable> {
-        self.kept(&variable.handle().name())
+        self.find(&variable.handle().name())
     }
 
-    /// The average of another value, if it is kept.
+    /// The average of another value, if there is one.
     pub fn value_average(&self, value: &Output) -> Option<Variable> {
-        self.kept(&value.name())
+        self.find(&value.name())
     }
 
     /// The name of the average of a variable.
@@ -92,8 +93,8 @@ impl ExponentialMovingAverage {
         kept.unwrap_or_else(|| format!("{}/{NAME}", variable.name()))
     }
 
-    /// What to restore the variables of a graph from when their averages are to be used in their place: these (those
-    /// that are trainable or averaged, if none are named) by the names of their averages, all others by their own.
+    /// The variables of a graph by the names from which to restore them, so that they get their averages: `averaged`
+    /// (all trainable and averaged ones, if empty) by the names of their averages, all others by their own.
     pub fn variables_to_restore(&self, graph: &Graph, averaged: &[Variable]) -> BTreeMap<String, Variable> {
         let averaged = match averaged.is_empty() {
             true => [trainable_variables(graph), collected(graph, MOVING_AVERAGE_VARIABLES)].concat(),
@@ -108,16 +109,16 @@ impl ExponentialMovingAverage {
         found
     }
 
-    fn kept(&self, name: &str) -> Option<Variable> {
+    fn find(&self, name: &str) -> Option<Variable> {
         Some(self.averages.lock().get(name)?.variable.clone())
     }
 
     fn average_of(&self, variable: &Variable) -> Average {
         let make = || {
             let scope = variable.graph().root().reenter(&variable.name()).beside(variable.handle().node());
-            let builder = Variable::build(&scope, NAME).kind(variable.kind()).slot_of(variable).trainable(false);
+            let builder = Variable::builder(&scope, NAME).kind(variable.kind()).slot_of(variable).trainable(false);
             add_variable(MOVING_AVERAGE_VARIABLES, variable);
-            Average { variable: builder.value(variable.initial_value()).make(), biased: None }
+            Average { variable: builder.value(variable.initial_value()).build(), biased: None }
         };
         self.averages.lock().entry(variable.handle().name()).or_insert_with(make).clone()
     }
@@ -125,11 +126,11 @@ impl ExponentialMovingAverage {
     fn average_of_value(&self, value: &Output) -> Average {
         let make = || {
             let scope = value.scope().reenter(&value.node().name());
-            let variable = zeros_like(Variable::build(&scope, NAME), value);
+            let variable = zeros_like(Variable::builder(&scope, NAME), value);
             let scope = scope.reenter(&variable.name()).beside(variable.handle().node());
             let biased = self.zero_debias.then(|| {
-                let count = Variable::build(&scope, "local_step").dtype(value.dtype()).trainable(false).make();
-                (zeros_like(Variable::build(&scope, "biased"), value), count)
+                let count = Variable::builder(&scope, "local_step").dtype(value.dtype()).trainable(false).build();
+                (zeros_like(Variable::builder(&scope, "biased"), value), count)
             });
             Average { variable, biased }
         };
@@ -137,23 +138,25 @@ impl ExponentialMovingAverage {
     }
 
     fn update(&self, scope: &Scope, average: &Average, value: &Output) -> Node {
-        let Some((biased, count)) = &average.biased else { return self.follow(scope, &average.variable, value) };
-        let followed = self.follow(scope, biased, value);
+        let Some((biased, count)) = &average.biased else {
+            return self.update_average(scope, &average.variable, value);
+        };
+        let followed = self.update_average(scope, biased, value);
         let counted = count.assign_add(&value.seen_from(scope).like(1.0));
         let after = scope.after([&followed, &counted]);
-        let kept = 1.0 - self.fresh(&after, value);
+        let kept = 1.0 - self.weight(&after, value);
         let share = 1.0 - kept.pow(&count.read(&after));
         average.variable.assign(&(biased.read(&after) / share))
     }
 
-    fn follow(&self, scope: &Scope, average: &Variable, value: &Output) -> Node {
+    fn update_average(&self, scope: &Scope, average: &Variable, value: &Output) -> Node {
         let past = average.read(scope);
-        let fresh = self.fresh(scope, value);
-        average.assign_sub(&((past - value) * fresh))
+        let weight = self.weight(scope, value);
+        average.assign_sub(&((past - value) * weight))
     }
 
-    /// The share of a value in its average. It is a float's rest to one even for doubles, as in TensorFlow.
-    fn fresh(&self, scope: &Scope, value: &Output) -> Output {
+    /// The weight of a new value in its average: one minus the decay, computed as a float even for doubles, as in TensorFlow.
+    fn weight(&self, scope: &Scope, value: &Output) -> Output {
         match self.decay_now() {
             Some(decay) => (1.0 - decay.seen_from(scope)).cast(value.dtype()),
             None => value.seen_from(scope).like(f64::from(1.0 - self.decay as f32)),
@@ -167,11 +170,11 @@ impl ExponentialMovingAverage {
     }
 }
 
-/// A variable of zeros, as many as a value has elements.
+/// A variable of zeros with the shape of a value.
 fn zeros_like(builder: VariableBuilder, value: &Output) -> Variable {
     let builder = builder.dtype(value.dtype()).trainable(false);
     match value.shape().known() {
-        Some(shape) => builder.shape(shape).initializer(Initializer::Zeros).make(),
-        None => builder.value(&value.zeros_like()).make(),
+        Some(shape) => builder.shape(shape).initializer(Initializer::Zeros).build(),
+        None => builder.value(&value.zeros_like()).build(),
     }
 }

@@ -1,30 +1,30 @@
-//! Optimizers: from a loss to a node that makes it smaller.
+//! Optimizers: from a loss to the node of a training step.
 
-use crate::{UpdateContext, UpdateRule};
+use crate::{MinimizeOptions, UpdateContext, UpdateRule};
 use gradient::GradientOptions;
 use graph::{Node, Output, Scope};
 use layers::collection::{TRAIN_OP, trainable_variables};
-use layers::{Formulas, Kind, Variable};
+use layers::{Kind, ScopeOps, Variable};
 use op::{Gradient, Slices};
 use ops::control::no_op::group_in;
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
 
-/// A rule by which variables follow their gradients, and the state it keeps for each variable.
+/// An [`UpdateRule`] and the slot variables it keeps for each variable.
 ///
-/// There is no `use_locking`: on our servers an op that changes variables always locks them, so the updates of several
-/// workers come one after another, and nobody reads one that is half done. On TensorFlow's servers they are not locked,
-/// which is the default of its own optimizers too.
+/// There is no `use_locking`: on our servers an op that updates variables always locks them, so the updates of several
+/// workers run one after another, and no reader sees half an update. On TensorFlow's servers they are not locked, which is
+/// the default of its own optimizers too.
 pub struct Optimizer {
     rule: Box<dyn UpdateRule>,
     colocate: bool,
-    /// Variables of the optimizer itself, by the variable they belong to and by slot.
+    /// Slot variables by the name of the variable they belong to and the name of the slot.
     slots: Mutex<BTreeMap<(String, String), Variable>>,
 }
 
 impl Optimizer {
-    /// An optimizer by this rule: `Optimizer::new(Adam::new(0.001))`.
+    /// An optimizer with this rule: `Optimizer::new(Adam::new(0.001))`.
     pub fn new(rule: impl UpdateRule + 'static) -> Optimizer {
         Optimizer::over(Box::new(rule))
     }
@@ -33,19 +33,19 @@ impl Optimizer {
         Optimizer { rule, colocate: false, slots: Mutex::default() }
     }
 
-    /// The same, with every gradient on the device of what it is the gradient of: a tower's on its worker.
+    /// The same, with the nodes of every gradient on the device of the op they belong to: those of a tower on its worker.
     pub fn colocate_gradients(self) -> Optimizer {
         Optimizer { colocate: true, ..self }
     }
 
-    /// A node that makes `loss` smaller by one step, changing all trainable variables.
+    /// A node that runs one training step: it changes all trainable variables so that `loss` becomes smaller.
     pub fn minimize(&self, loss: &Output) -> Result<Node> {
-        self.minimize_with(loss, &[], None)
+        self.minimize_with(loss, MinimizeOptions::new())
     }
 
-    /// As `minimize`: of these variables (all trainable ones if none are named), counting steps.
-    pub fn minimize_with(&self, loss: &Output, variables: &[Variable], step: Option<&Variable>) -> Result<Node> {
-        let gradients = self.compute_gradients(loss, variables)?;
+    /// As [`Optimizer::minimize`], with options: `optimizer.minimize_with(&loss, MinimizeOptions::new().step(&step))`.
+    pub fn minimize_with(&self, loss: &Output, options: MinimizeOptions) -> Result<Node> {
+        let gradients = self.compute_gradients_with(loss, &options)?;
         if gradients.iter().all(|(gradient, _)| gradient.is_none()) {
             let names: Vec<String> = gradients.iter().map(|(_, variable)| format!("'{}'", variable.name())).collect();
             return Err(invalid!(
@@ -55,20 +55,22 @@ impl Optimizer {
                 loss.name()
             ));
         }
-        self.apply_gradients(&gradients, step)
+        self.apply_gradients_with(&gradients, options)
     }
 
-    /// The gradient of `loss` by each of these variables (all trainable ones if none are named).
-    pub fn compute_gradients(
+    /// The gradient of `loss` with respect to each trainable variable: what [`Optimizer::apply_gradients`] takes.
+    pub fn compute_gradients(&self, loss: &Output) -> Result<Vec<(Option<Gradient>, Variable)>> {
+        self.compute_gradients_with(loss, &MinimizeOptions::new())
+    }
+
+    /// As [`Optimizer::compute_gradients`], for the variables of the options.
+    pub fn compute_gradients_with(
         &self,
         loss: &Output,
-        variables: &[Variable],
+        options: &MinimizeOptions,
     ) -> Result<Vec<(Option<Gradient>, Variable)>> {
         let graph = loss.scope().graph();
-        let variables = match variables.is_empty() {
-            true => trainable_variables(graph),
-            false => variables.to_vec(),
-        };
+        let variables = options.variables.clone().unwrap_or_else(|| trainable_variables(graph));
         if variables.is_empty() {
             graph.check()?;
             return Err(invalid!("No variables to optimize."));
@@ -80,8 +82,18 @@ impl Optimizer {
         Ok(gradients.into_iter().zip(variables).collect())
     }
 
-    /// A node that changes each variable by its gradient, then adds one to the step counter.
-    pub fn apply_gradients(&self, gradients: &[(Option<Gradient>, Variable)], step: Option<&Variable>) -> Result<Node> {
+    /// A node that changes each variable by its gradient.
+    pub fn apply_gradients(&self, gradients: &[(Option<Gradient>, Variable)]) -> Result<Node> {
+        self.apply_gradients_with(gradients, MinimizeOptions::new())
+    }
+
+    /// As [`Optimizer::apply_gradients`]; then adds one to the step counter of the options.
+    pub fn apply_gradients_with(
+        &self,
+        gradients: &[(Option<Gradient>, Variable)],
+        options: MinimizeOptions,
+    ) -> Result<Node> {
+        let step = options.step.as_ref();
         let Some((_, first)) = gradients.first() else { return Err(invalid!("No variables provided.")) };
         let root = first.graph().root();
         let scope = root.named(self.rule.name());
@@ -118,19 +130,19 @@ impl Optimizer {
         Ok(train_op)
     }
 
-    /// The variable an optimizer keeps for another, if it does: `momentum`, `m`, `v`, `accumulator`, …
+    /// The slot variable of this name (`momentum`, `m`, `v`, `accumulator`, …) for a variable, if there is one.
     pub fn slot(&self, variable: &Variable, slot: &str) -> Option<Variable> {
         self.slots.lock().get(&(variable.name(), slot.to_string())).cloned()
     }
 }
 
-/// The variable beside which state shared by all of them lives: the first by name, `:0` and all, as in TensorFlow. So
-/// workers that made them in another order, or in Python, look for that state on the same task.
+/// The variable with which the state shared by all of them is colocated: the first by name with its `:0`, as in TensorFlow.
+/// So workers that created them in another order, or in Python, look for that state on the same task.
 fn first_by_name<'a>(found: &[(&Gradient, &'a Variable)]) -> Option<&'a Variable> {
     found.iter().map(|(_, variable)| *variable).min_by_key(|variable| variable.handle().name())
 }
 
-/// A gradient whose rows come once each: updates that are not sums must not see a row twice.
+/// A gradient in which each row occurs once: updates that are not sums must not see a row twice.
 fn summed(scope: &Scope, gradient: &Gradient) -> Gradient {
     let Gradient::Sparse(slices) = seen(scope, gradient) else { return seen(scope, gradient) };
     let unique = ops::raw::unique(&slices.indices).node();

@@ -1,4 +1,4 @@
-//! Steps over the root of the mean of past squares.
+//! RMSProp: gradients divided by the root of the mean of past squares.
 
 use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
@@ -9,15 +9,15 @@ use ops::training::rms_prop::{apply_centered_rms_prop, apply_rms_prop};
 /// Hinton 2012. Slots: `rms`, `mg` if centered, `momentum`.
 #[derive(Clone)]
 pub struct RmsProp {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// The share of past squares that stays.
+    /// The decay of the moving average of squares.
     pub decay: f64,
-    /// The share of past steps that stays.
+    /// The share of the last update that is added.
     pub momentum: f64,
-    /// Keeps divisors from zero.
+    /// Added to divisors, so that they are never zero.
     pub epsilon: f64,
-    /// By the variance of past gradients instead of the mean of their squares.
+    /// Whether to divide by the variance of past gradients instead of the mean of their squares.
     pub centered: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Learning rates that change with the step.
 
 use graph::Output;
-use layers::{Formula, Formulas};
+use layers::{ScopeOps, TensorOps};
 use tensor::DType;
 
-/// Steps so far over the length of the schedule; whole numbers only with `staircase`.
+/// `step / steps`, rounded down with `staircase`.
 fn progress(step: &Output, steps: f64, staircase: bool) -> Output {
     let part = step.cast(DType::F32) / steps;
     if staircase { part.floor() } else { part }
@@ -26,7 +26,8 @@ pub fn inverse_time_decay(rate: f64, step: &Output, steps: f64, decay: f64, stai
     rate / (progress(step, steps, staircase) * decay + 1.0)
 }
 
-/// From `rate` to `end` in this many steps, along a polynomial; with `cycle`, longer each time it comes down.
+/// From `rate` to `end` in this many steps, along a polynomial. With `cycle` it starts again when it reaches `end`, each time
+/// over more steps.
 pub fn polynomial_decay(rate: f64, step: &Output, steps: f64, end: f64, power: f64, cycle: bool) -> Output {
     let step = step.cast(DType::F32);
     let (step, steps) = match cycle {

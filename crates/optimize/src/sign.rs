@@ -1,4 +1,4 @@
-//! Steps that are longer where gradient and momentum agree.
+//! AddSign and PowerSign: larger steps where gradient and momentum have the same sign.
 
 use crate::{Rate, UpdateContext, UpdateRule};
 use gradient::densify;
@@ -10,13 +10,13 @@ use ops::training::sign::{apply_add_sign, apply_power_sign};
 /// `w -= rate (alpha + decay sign(g) sign(m)) g`. Slot: `m`.
 #[derive(Clone)]
 pub struct AddSign {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
-    /// The length without agreement.
+    /// The step size where the signs differ.
     pub alpha: f64,
-    /// The share of past gradients that stays in the momentum.
+    /// The decay of the momentum.
     pub beta: f64,
-    /// The weight of agreement.
+    /// The weight of the sign.
     pub sign_decay: Rate,
 }
 
@@ -44,13 +44,13 @@ impl UpdateRule for AddSign {
 /// `w -= rate base ^ (decay sign(g) sign(m)) g`. Slot: `m`.
 #[derive(Clone)]
 pub struct PowerSign {
-    /// How far.
+    /// The learning rate.
     pub rate: Rate,
     /// The base of the power.
     pub base: f64,
-    /// The share of past gradients that stays in the momentum.
+    /// The decay of the momentum.
     pub beta: f64,
-    /// The weight of agreement.
+    /// The weight of the sign.
     pub sign_decay: Rate,
 }
 

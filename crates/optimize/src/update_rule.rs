@@ -1,37 +1,37 @@
-//! What an optimizer must say of itself, and what it is given.
+//! The rule by which an optimizer updates a variable, and what the rule can use.
 
 use graph::{Node, Output, Scope};
-use layers::{Formula, Formulas, Initializer, Variable};
+use layers::{Initializer, ScopeOps, TensorOps, Variable};
 use op::Gradient;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use tensor::DType;
 
-/// A rule by which a variable follows its gradient.
+/// A rule that updates a variable by its gradient.
 pub trait UpdateRule: Send + Sync {
-    /// Its name, before the names of its nodes.
+    /// The name of the rule, which is also the prefix of its nodes.
     fn name(&self) -> &'static str;
 
-    /// A node that changes `variable`; `first` is the one of all variables beside which the state they share lives.
+    /// A node that updates `variable`. State that all variables share is colocated with `first`.
     fn apply(&self, at: &UpdateContext<'_>, first: &Variable, variable: &Variable, gradient: &Gradient) -> Node;
 
-    /// A node that runs after all variables were changed.
+    /// A node that runs after all updates.
     fn finish(&self, _at: &UpdateContext<'_>, _first: &Variable) -> Option<Node> {
         None
     }
 
-    /// Whether rows of a gradient that come twice must be summed first.
+    /// Whether rows that occur twice in a gradient must be summed first.
     fn sums_rows(&self) -> bool {
         true
     }
 }
 
-/// A number that may change from step to step.
+/// A learning rate or another number that may change from step to step.
 #[derive(Clone)]
 pub enum Rate {
-    /// Always this one.
+    /// The same number in every step.
     Number(f64),
-    /// What this output says.
+    /// The value of this output in the step.
     Output(Output),
 }
 
@@ -53,7 +53,7 @@ impl From<Output> for Rate {
     }
 }
 
-/// Where a rule adds its nodes, and what it keeps.
+/// The scope in which a rule adds its nodes, and its slot variables.
 pub struct UpdateContext<'a> {
     pub(crate) scope: Scope,
     pub(crate) root: Scope,
@@ -63,13 +63,13 @@ pub struct UpdateContext<'a> {
 }
 
 impl UpdateContext<'_> {
-    /// Where nodes go: beside the variable.
+    /// The scope of new nodes: colocated with the variable.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// A number, as the type of a variable. It is a float first even for doubles, as in TensorFlow: `1 - 0.999` is not
-    /// the same there, and workers in Rust and in Python are to make the same steps.
+    /// A number, converted to the type of a variable. It is rounded to a float even for doubles, as in TensorFlow:
+    /// `1 - 0.999` differs, and workers in Rust and in Python must make the same steps.
     pub fn number(&self, rate: &Rate, dtype: DType) -> Output {
         match rate {
             Rate::Output(output) => output.seen_from(&self.scope).cast(dtype),
@@ -81,18 +81,18 @@ impl UpdateContext<'_> {
         }
     }
 
-    /// Numbers, as the type of a variable.
+    /// Numbers, converted to the type of a variable.
     pub fn numbers<const N: usize>(&self, rates: [&Rate; N], variable: &Variable) -> [Output; N] {
         rates.map(|rate| self.number(rate, variable.dtype()))
     }
 
-    /// The handle of a variable, whose users go to this scope.
+    /// The handle of a variable, whose consumers go to this scope.
     pub fn handle(&self, variable: &Variable) -> Output {
         variable.handle().seen_from(&self.scope)
     }
 
-    /// What the optimizer keeps for `variable` under this name: a variable of the same shape that begins as
-    /// `first` everywhere, called like the optimizer.
+    /// The slot variable of this name for `variable`: it has the same shape, is filled with `first` initially, and is
+    /// called `<variable>/<optimizer>`.
     pub fn slot(&self, variable: &Variable, slot: &str, first: f64) -> Variable {
         self.slot_named(variable, slot, self.name, first)
     }
@@ -104,34 +104,34 @@ impl UpdateContext<'_> {
             return known.clone();
         }
         let scope = self.root.reenter(&variable.name()).beside(variable.handle().node());
-        let builder = Variable::build(&scope, name).dtype(variable.dtype()).kind(variable.kind()).trainable(false);
+        let builder = Variable::builder(&scope, name).dtype(variable.dtype()).kind(variable.kind()).trainable(false);
         let builder = builder.slot_of(variable);
         let made = match variable.shape().known() {
-            Some(shape) => builder.shape(shape).initializer(Initializer::Constant(first)).make(),
+            Some(shape) => builder.shape(shape).initializer(Initializer::Constant(first)).build(),
             None => {
                 let like = variable.initial_value().seen_from(&scope);
                 let number = like.like(first);
-                builder.value(&ops::raw::fill(&like.dims(), &number).output()).make()
+                builder.value(&ops::raw::fill(&like.dims(), &number).output()).build()
             }
         };
         self.slots.lock().insert(key, made.clone());
         made
     }
 
-    /// One float that the optimizer keeps for all variables, whatever their type, beside `first`.
+    /// One float that all variables share, whatever their type; colocated with `first`.
     pub fn shared(&self, first: &Variable, name: &str, value: f64) -> Variable {
         let key = (String::new(), name.to_string());
         if let Some(known) = self.slots.lock().get(&key) {
             return known.clone();
         }
         let scope = self.root.beside(first.handle().node());
-        let builder = Variable::build(&scope, name).dtype(DType::F32).kind(first.kind()).trainable(false);
-        let made = builder.initializer(Initializer::Constant(value)).make();
+        let builder = Variable::builder(&scope, name).dtype(DType::F32).kind(first.kind()).trainable(false);
+        let made = builder.initializer(Initializer::Constant(value)).build();
         self.slots.lock().insert(key, made.clone());
         made
     }
 
-    /// The step counter, if the caller counts steps.
+    /// The step counter, if there is one.
     pub fn step(&self) -> Option<&Variable> {
         self.step
     }

@@ -20,6 +20,12 @@ impl<T: Element> From<Vec<T>> for Tensor {
     }
 }
 
+impl<T: Element, const N: usize> From<Vec<[T; N]>> for Tensor {
+    fn from(rows: Vec<[T; N]>) -> Tensor {
+        Tensor::from_slice([rows.len(), N], rows.as_flattened()).expect("the values are already in memory")
+    }
+}
+
 impl<T: Element, const N: usize> From<[T; N]> for Tensor {
     fn from(values: [T; N]) -> Tensor {
         Tensor::vector(&values)

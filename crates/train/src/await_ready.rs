@@ -1,4 +1,4 @@
-//! Waiting to be told that variables have values.
+//! Waits until servers report that variables have values.
 
 use graph::{AttrValue, Graph, GraphDef, ImportOptions, Output};
 use ops::names::IS_INITIALIZED;
@@ -9,39 +9,39 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tensor::Tensor;
 
-/// What became of waiting.
-pub(crate) enum Told {
+/// The outcome of waiting.
+pub(crate) enum WaitOutcome {
     /// All variables have values.
     Ready,
-    /// The time is over.
-    NotYet,
-    /// Nobody tells, as on servers of TensorFlow; no time has passed.
-    Nothing,
+    /// The time limit was reached.
+    TimedOut,
+    /// The servers do not report it, as those of TensorFlow; no time has passed.
+    Unsupported,
 }
 
-/// Waits at most so long until all variables that `ready` asks for have values.
-pub(crate) fn wait(ready: &Output, master: &str, config: &SessionConfig, limit: Duration) -> Result<Told> {
+/// Waits until all variables that `ready` is computed from have values, but no longer than `limit`.
+pub(crate) fn wait(ready: &Output, master: &str, config: &SessionConfig, limit: Duration) -> Result<WaitOutcome> {
     let waiting = waiting_graph(ready)?;
     let session = Session::with_config(master, &waiting, config.clone())?;
     let begin = Instant::now();
     let options = RunOptions { timeout: Some(limit), ..RunOptions::default() };
     match session.run_with_options::<Tensor>(ready.name().as_str(), Feeds::new(), options) {
-        Ok((names, _)) if names.elements() == 0 => Ok(Told::Ready),
-        Ok(_) => Ok(Told::Nothing),
-        // However the wire says that the time is over.
-        Err(_) if begin.elapsed() >= limit => Ok(Told::NotYet),
+        Ok((names, _)) if names.elements() == 0 => Ok(WaitOutcome::Ready),
+        Ok(_) => Ok(WaitOutcome::Unsupported),
+        // Servers report a timeout with different codes.
+        Err(_) if begin.elapsed() >= limit => Ok(WaitOutcome::TimedOut),
         Err(error) => Err(error),
     }
 }
 
-/// What `ready` is computed from, with nodes that wait until they can answer yes.
+/// The nodes from which `ready` is computed, changed so that they wait until the variables have values.
 fn waiting_graph(ready: &Output) -> Result<Graph> {
     let needed = ready.node().with_ancestors();
     let mut def = GraphDef { nodes: Vec::new(), ..ready.node().graph().to_def()? };
     for node in &needed {
         let mut described = node.def();
         let own = Arc::make_mut(&mut described);
-        // What it was put beside need not be here.
+        // The node that it is colocated with may be missing here.
         own.device = node.device();
         own.attrs.remove("_class");
         if IS_INITIALIZED.contains(&own.op.as_str()) {

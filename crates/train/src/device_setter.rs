@@ -1,5 +1,5 @@
-//! Devices for between-graph training: variables on the ps tasks, everything else on the worker. Every client
-//! that builds the same graph gets the same devices.
+//! Devices for between-graph training: variables on the ps tasks, all other nodes on the worker. Clients that build the same
+//! graph get the same devices.
 
 use graph::{AttrValue, DeviceSpec, NodeDef, OpSet, Scope};
 use md5::{Digest, Md5};
@@ -8,14 +8,14 @@ use session::ClusterSpec;
 use status::{Error, Result, invalid};
 use std::sync::Arc;
 
-/// Chooses the ps task of a node; called once for each, in the order they are made.
-pub type Strategy = Box<dyn FnMut(&NodeDef) -> Result<u32> + Send>;
+/// Chooses the ps task of a node. It is called once for each node, in the order in which they are created.
+pub type PsPlacement = Box<dyn FnMut(&NodeDef) -> Result<u32> + Send>;
 
 /// How many ps tasks there are.
 pub enum PsTasks {
-    /// So many.
+    /// This many.
     Count(usize),
-    /// As many as a cluster has in the job of the ps device.
+    /// The number of tasks that a cluster has in the job of the ps device.
     Of(ClusterSpec),
 }
 
@@ -43,8 +43,8 @@ impl PsTasks {
     }
 }
 
-/// A device setter for so many ps tasks, or for those of a cluster: `replica_device_setter(2)` or
-/// `replica_device_setter(&cluster)`. With none it changes nothing.
+/// A device setter for a number of ps tasks, or for those of a cluster: `replica_device_setter(2)` or
+/// `replica_device_setter(&cluster)`. Without ps tasks it changes nothing.
 pub fn replica_device_setter(ps_tasks: impl Into<PsTasks>) -> ReplicaDeviceSetter {
     ReplicaDeviceSetter {
         ps_tasks: ps_tasks.into(),
@@ -52,53 +52,53 @@ pub fn replica_device_setter(ps_tasks: impl Into<PsTasks>) -> ReplicaDeviceSette
         worker_device: "/job:worker".to_string(),
         merge_devices: true,
         ps_ops: None,
-        ps_strategy: None,
+        ps_placement: None,
     }
 }
 
-/// A device setter in the making.
+/// The settings of a device setter.
 pub struct ReplicaDeviceSetter {
     ps_tasks: PsTasks,
     ps_device: String,
     worker_device: String,
     merge_devices: bool,
     ps_ops: Option<Vec<String>>,
-    ps_strategy: Option<Strategy>,
+    ps_placement: Option<PsPlacement>,
 }
 
 impl ReplicaDeviceSetter {
-    /// The device of ps ops, `/job:ps` if nothing is said; empty for no ps.
+    /// Sets the device of ps ops. The default is `/job:ps`; empty for no ps.
     pub fn ps_device(mut self, device: &str) -> ReplicaDeviceSetter {
         self.ps_device = device.to_string();
         self
     }
 
-    /// The device of all others, `/job:worker` if nothing is said.
+    /// Sets the device of all other ops. The default is `/job:worker`.
     pub fn worker_device(mut self, device: &str) -> ReplicaDeviceSetter {
         self.worker_device = device.to_string();
         self
     }
 
-    /// Without merging, a node that has any device keeps it as it is.
+    /// Sets whether devices are merged. Without merging, a node that asks for a device keeps it as it is.
     pub fn merge_devices(mut self, merge: bool) -> ReplicaDeviceSetter {
         self.merge_devices = merge;
         self
     }
 
-    /// The ops that go to the ps, in place of those whose rows say that they hold state that all workers share:
+    /// Sets the ops that go to the ps, in place of those whose rows say that they hold state that all workers share:
     /// variables, mutable tables and accumulators.
     pub fn ps_ops(mut self, ops: &[&str]) -> ReplicaDeviceSetter {
         self.ps_ops = Some(ops.iter().map(|op| op.to_string()).collect());
         self
     }
 
-    /// How ps tasks are chosen, in place of [`round_robin`].
-    pub fn ps_strategy(mut self, strategy: Strategy) -> ReplicaDeviceSetter {
-        self.ps_strategy = Some(strategy);
+    /// Sets how ps tasks are chosen, in place of [`round_robin`].
+    pub fn ps_strategy(mut self, placement: PsPlacement) -> ReplicaDeviceSetter {
+        self.ps_placement = Some(placement);
         self
     }
 
-    /// The scope with these devices. A device that cannot be read is remembered as the graph's error.
+    /// The scope with these devices. An invalid device becomes the error of the graph.
     pub fn on(self, scope: &Scope) -> Scope {
         match self.chooser(scope.graph().ops()) {
             Ok(Some(chooser)) => scope.on_device_of(move |node, device| chooser.device(node, device)),
@@ -117,7 +117,7 @@ impl ReplicaDeviceSetter {
         if ps_tasks == 0 {
             return Ok(None);
         }
-        let strategy = self.ps_strategy.unwrap_or_else(|| round_robin(ps_tasks));
+        let placement = self.ps_placement.unwrap_or_else(|| round_robin(ps_tasks));
         Ok(Some(Chooser {
             ps_tasks,
             ps,
@@ -125,7 +125,7 @@ impl ReplicaDeviceSetter {
             merge_devices: self.merge_devices,
             ps_ops: if self.ps_device.is_empty() { Some(Vec::new()) } else { self.ps_ops },
             ops: ops.clone(),
-            strategy: Mutex::new(strategy),
+            placement: Mutex::new(placement),
         }))
     }
 }
@@ -138,11 +138,11 @@ struct Chooser {
     /// The ops that go to the ps; if none, the facts of each op say whether it does.
     ps_ops: Option<Vec<String>>,
     ops: Arc<dyn OpSet>,
-    strategy: Mutex<Strategy>,
+    placement: Mutex<PsPlacement>,
 }
 
 impl Chooser {
-    /// The device of a node, of which inner scopes say `asked`.
+    /// The device of a node, for which inner scopes ask for `asked`.
     fn device(&self, node: &NodeDef, asked: &DeviceSpec) -> Result<DeviceSpec> {
         if !self.merge_devices && *asked != DeviceSpec::default() {
             return Ok(asked.clone());
@@ -165,22 +165,22 @@ impl Chooser {
     }
 
     fn task(&self, node: &NodeDef) -> Result<u32> {
-        let task = (self.strategy.lock())(node)?;
+        let task = (self.placement.lock())(node)?;
         match (task as usize) < self.ps_tasks {
             true => Ok(task),
-            false => Err(invalid!("The strategy put {} on ps task {task} of {}", node.name, self.ps_tasks)),
+            false => Err(invalid!("The placement put {} on ps task {task} of {}", node.name, self.ps_tasks)),
         }
     }
 }
 
-/// One ps task after the other, in the order in which nodes are made.
-pub fn round_robin(ps_tasks: usize) -> Strategy {
+/// The ps tasks in turn, in the order in which nodes are created.
+pub fn round_robin(ps_tasks: usize) -> PsPlacement {
     let mut tasks = (0..ps_tasks as u32).cycle();
     Box::new(move |node| tasks.next().ok_or_else(|| no_tasks(node)))
 }
 
-/// The ps task that has the least load so far, the first of several.
-pub fn greedy(ps_tasks: usize, mut load: impl FnMut(&NodeDef) -> Result<u64> + Send + 'static) -> Strategy {
+/// The ps task with the least load so far.
+pub fn greedy(ps_tasks: usize, mut load: impl FnMut(&NodeDef) -> Result<u64> + Send + 'static) -> PsPlacement {
     let mut loads = vec![0u64; ps_tasks];
     Box::new(move |node| {
         let least = loads.iter_mut().enumerate().min_by_key(|(_, load)| **load);
@@ -190,15 +190,15 @@ pub fn greedy(ps_tasks: usize, mut load: impl FnMut(&NodeDef) -> Result<u64> + S
     })
 }
 
-/// A ps task that depends on the node's name and a seed alone, so that it stays when other nodes come and go.
-pub fn hashed(ps_tasks: usize, seed: i64) -> Strategy {
+/// A ps task that depends only on the name of the node and a seed, so that adding other nodes does not change it.
+pub fn hashed(ps_tasks: usize, seed: i64) -> PsPlacement {
     Box::new(move |node| {
         let digest = u128::from_be_bytes(Md5::digest(format!("{}_{seed}", node.name)).into());
         digest.checked_rem(ps_tasks as u128).map(|task| task as u32).ok_or_else(|| no_tasks(node))
     })
 }
 
-/// The size of a variable in bytes, as a load for [`greedy`].
+/// The size of a variable in bytes, as the load for [`greedy`].
 pub fn byte_size_load(node: &NodeDef) -> Result<u64> {
     let (Some(AttrValue::Type(dtype)), Some(AttrValue::Shape(shape))) =
         (node.attrs.get("dtype"), node.attrs.get("shape"))

@@ -7,12 +7,14 @@ use io::event::{
     Event, EventWhat, SessionLog, SummaryData, SummaryValue, host_name, summary_event, without_known_metadata,
     write_summary,
 };
+use io::fs::path::to_str;
 use io::saved_model::MetaGraph;
 use io::{EventWriter, FileSystems};
 use parking_lot::Mutex;
 use session::RunMetadata;
 use status::{Result, failed_precondition, internal, invalid};
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -61,12 +63,13 @@ enum Work {
 
 impl FileWriter {
     /// Begins an event file in a folder of the local disk.
-    pub fn new(folder: &str) -> Result<FileWriter> {
+    pub fn new(folder: impl AsRef<Path>) -> Result<FileWriter> {
         FileWriter::create(&FileSystems::local(), folder, FileWriterOptions::default())
     }
 
     /// Begins an event file in a folder of any file system.
-    pub fn create(systems: &FileSystems, folder: &str, options: FileWriterOptions) -> Result<FileWriter> {
+    pub fn create(systems: &FileSystems, folder: impl AsRef<Path>, options: FileWriterOptions) -> Result<FileWriter> {
+        let folder = to_str(folder.as_ref())?;
         let file = EventWriter::create(systems, folder, now(), &host_name(), &options.suffix)?;
         let path = file.path().to_string();
         let (sender, work) = sync_channel(options.max_queue.max(1));

@@ -1,37 +1,37 @@
-//! Sessions in place of those that were lost: what the model had learned is not forgotten without a word.
+//! Replaces lost sessions without losing the progress of the model silently.
 
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use checkpoint::step_number;
 use graph::Output;
 use session::{Session, SessionConfig};
 use status::{Code, Error, Result};
+use std::path::Path;
 use std::time::Duration;
 use tensor::Tensor;
 
-/// How far a session was that is made again.
+/// The progress of the session that is replaced.
 #[derive(Clone, Copy)]
 pub(crate) struct Last<'a> {
-    /// What counts steps.
+    /// The step counter.
     pub counter: Option<&'a Output>,
-    /// Where it was, as far as somebody saw.
+    /// Its last known value.
     pub step: Option<i64>,
-    /// What the user sets so that checkpoints are restored.
+    /// The setting by which users enable checkpoints, for error messages.
     pub setting: &'a str,
 }
 
-/// Where the variables of a session that was made again come from.
+/// The source of the variables of the new session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Origin {
-    /// They were still there, or others have restored them.
+    /// The servers still had them, or another client restored them.
     Servers,
-    /// They were lost, and read from a checkpoint.
+    /// They were lost, and restored from a checkpoint.
     Checkpoint,
 }
 
 impl SessionManager {
-    /// A chief's session in place of one that was lost. State that is still there is used as it is; state that was
-    /// lost is restored. It is an error if there is no checkpoint to restore it from: to initialize again would be to
-    /// forget everything.
+    /// Replaces a lost session of a chief. Variables that still have values are kept, others are restored. It is an error if
+    /// there is no checkpoint, because initializing again would lose all progress.
     pub(crate) fn prepare_again(
         &self,
         (master, config): (&str, &SessionConfig),
@@ -55,13 +55,12 @@ impl SessionManager {
         }
     }
 
-    /// Another worker's session in place of one that was lost. If the step counter is not where it was, the chief must
-    /// have restored a checkpoint.
+    /// Replaces a lost session of another worker. If the step counter went back, the chief must have restored a checkpoint.
     pub(crate) fn wait_again(
         &self,
         (master, config): (&str, &SessionConfig),
         limit: Option<Duration>,
-        folder: Option<&str>,
+        folder: Option<&Path>,
         last: Last<'_>,
     ) -> Result<Session> {
         let session = self.wait_for_session(master, config, limit)?;
@@ -73,7 +72,7 @@ impl SessionManager {
 }
 
 impl Last<'_> {
-    /// Where the step counter is, if that is less than where it was.
+    /// The value of the step counter, if it is less than the last known one.
     fn went_back(&self, session: &Session) -> Result<Option<i64>> {
         let (Some(counter), Some(step)) = (self.counter, self.step) else { return Ok(None) };
         let found = step_number(&session.run::<Tensor>(counter)?)?;
@@ -90,10 +89,10 @@ impl Last<'_> {
     }
 }
 
-fn lost_state(last: Last<'_>, missing: &str, folder: Option<&str>) -> Error {
+fn lost_state(last: Last<'_>, missing: &str, folder: Option<&Path>) -> Error {
     let when = last.step.map_or(String::new(), |step| format!(" at global step {step}"));
     let cure = match folder {
-        Some(folder) => format!("there is no checkpoint in {folder} to restore it from"),
+        Some(folder) => format!("there is no checkpoint in {} to restore it from", folder.display()),
         None => format!("set {} to restore it from a checkpoint", last.setting),
     };
     let message = format!("A task lost its state{when}, and training cannot go on where it was: {cure}. {missing}");

@@ -1,19 +1,22 @@
-//! Sessions whose variables have values: restored from a checkpoint, initialized, or waited for.
+//! Sessions in which the model is ready: restored from a checkpoint, initialized, or waited for.
 
-use crate::await_ready::{self, Told};
+use crate::await_ready::{self, WaitOutcome};
 use crate::get_global_step;
 use checkpoint::saver::Saver;
 use checkpoint::step_number;
 use graph::{Graph, Node, Output};
 use io::CheckpointState;
+use io::fs::path::to_str;
 use session::{Feeds, Session, SessionConfig};
 use status::{Code, Error, Result, failed_precondition, invalid};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tensor::{DType, Tensor};
 
-/// Makes sessions whose variables have values.
+/// Creates sessions in which all variables have values.
 ///
-/// A chief *prepares* a session: it restores the newest checkpoint, or initializes. Others *wait* for the chief.
+/// A chief *prepares* a session: it restores the newest checkpoint, or initializes the model. Other workers *wait* for the
+/// chief.
 #[derive(Clone)]
 pub struct SessionManager {
     graph: Graph,
@@ -24,38 +27,37 @@ pub struct SessionManager {
     recovery_wait: Duration,
 }
 
-/// Where variables may be restored from.
+/// The checkpoint from which variables are restored.
 #[derive(Clone, Default)]
 pub struct Recovery<'a> {
-    /// What reads checkpoints.
+    /// The saver that reads the checkpoint.
     pub saver: Option<&'a Saver>,
-    /// The folder whose newest checkpoint is read.
-    pub checkpoint_dir: Option<&'a str>,
-    /// The checkpoint that is read, in place of the newest one of a folder.
-    pub checkpoint: Option<&'a str>,
+    /// The folder whose newest checkpoint is restored.
+    pub checkpoint_dir: Option<&'a Path>,
+    /// The checkpoint to restore, in place of the newest one of a folder.
+    pub checkpoint: Option<&'a Path>,
     /// How long to wait for a checkpoint if there is none.
     pub wait_for_checkpoint: Option<Duration>,
-    /// Whether variables that have values stay as they are if the step counter says that they are no older than the
-    /// checkpoint.
+    /// Whether variables that have values are kept if, by the step counter, they are not older than the checkpoint.
     pub keep_newer: bool,
 }
 
-/// How variables get their first values.
+/// How variables are initialized.
 #[derive(Clone, Default)]
 pub struct Initialization<'a> {
-    /// The node that is run.
+    /// The node to run.
     pub op: Option<&'a Node>,
-    /// What is fed to it.
+    /// The feeds of that node.
     pub feeds: Feeds,
-    /// What is called after it.
+    /// A function to call afterwards.
     pub function: Option<&'a (dyn Fn(&Session) -> Result<()> + 'a)>,
 }
 
-/// How long is waited between two tries, if nothing else is said.
+/// The default time between two attempts.
 const RECOVERY_WAIT: Duration = Duration::from_secs(30);
 
 impl SessionManager {
-    /// Sessions of a graph, which are ready at once.
+    /// Creates sessions of a graph; without further settings they are ready at once.
     pub fn new(graph: &Graph) -> SessionManager {
         SessionManager {
             graph: graph.clone(),
@@ -67,37 +69,37 @@ impl SessionManager {
         }
     }
 
-    /// What gives the names of variables without values; a session is ready when there are none.
+    /// Sets the output that gives the names of uninitialized variables; a session is ready when there are none.
     pub fn ready_op(mut self, ready: Option<&Output>) -> SessionManager {
         self.ready = ready.cloned();
         self
     }
 
-    /// What says in the same way whether local variables can be initialized.
+    /// Sets the output that tells in the same way whether local variables can be initialized.
     pub fn ready_for_local_init_op(mut self, ready: Option<&Output>) -> SessionManager {
         self.ready_for_local_init = ready.cloned();
         self
     }
 
-    /// What initializes the variables of this process.
+    /// Sets the node that initializes the variables of this process.
     pub fn local_init_op(mut self, op: Option<&Node>, feeds: Feeds) -> SessionManager {
         (self.local_init, self.local_init_feeds) = (op.cloned(), feeds);
         self
     }
 
-    /// The graph whose sessions it makes.
+    /// The graph of the sessions.
     pub(crate) fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// How long is waited between two tries; half a minute unless said otherwise.
+    /// Sets the time between two attempts; the default is half a minute.
     pub fn recovery_wait(mut self, wait: Duration) -> SessionManager {
         self.recovery_wait = wait;
         self
     }
 
-    /// A session that is ready: restored if there is a checkpoint, else initialized. Variables that have values by
-    /// then, on servers that live on, lose them; the log warns if that sets the step counter back.
+    /// A session that is ready: restored if there is a checkpoint, else initialized. Values that variables on the servers
+    /// have already are overwritten; a warning is logged if that sets the step counter back.
     pub fn prepare_session(
         &self,
         master: &str,
@@ -144,7 +146,7 @@ impl SessionManager {
         }
     }
 
-    /// A session, and whether a checkpoint made it ready.
+    /// A session, and whether restoring a checkpoint made it ready.
     pub fn recover_session(
         &self,
         master: &str,
@@ -165,15 +167,15 @@ impl SessionManager {
         Ok((session, why.is_none()))
     }
 
-    /// A session, once somebody else has made it ready; `DeadlineExceeded` if that takes longer than `limit`.
+    /// A session, once the chief has made it ready; `DeadlineExceeded` if that takes longer than `limit`.
     pub fn wait_for_session(&self, master: &str, config: &SessionConfig, limit: Option<Duration>) -> Result<Session> {
-        let (begin, mut is_told) = (Instant::now(), false);
+        let (begin, mut was_ready) = (Instant::now(), false);
         loop {
             let session = Session::with_config(master, &self.graph, config.clone())?;
             let why = match self.why_not(&session) {
                 Ok(None) => return Ok(session),
                 Ok(Some(why)) => why,
-                // A task that is not there yet, or is just coming back.
+                // The task is not up yet, or is being restarted.
                 Err(error) if is_lost(&error) => error.message,
                 Err(error) => return Err(error),
             };
@@ -184,11 +186,12 @@ impl SessionManager {
                 return Err(Error::new(Code::DeadlineExceeded, message));
             }
             tracing::info!("Waiting for model to be ready. {why}");
-            is_told = match self.wait_until_told(master, config) {
-                Told::NotYet => false,
-                Told::Ready if !is_told => true,
-                // Who was told and still is not ready waits for something that nobody tells.
-                Told::Ready | Told::Nothing => {
+            was_ready = match self.wait_until_ready(master, config) {
+                WaitOutcome::TimedOut => false,
+                WaitOutcome::Ready if !was_ready => true,
+                // All variables have values and the model still is not ready: no server reports what is missing, so
+                // ask again later.
+                WaitOutcome::Ready | WaitOutcome::Unsupported => {
                     std::thread::sleep(self.recovery_wait);
                     false
                 }
@@ -196,18 +199,18 @@ impl SessionManager {
         }
     }
 
-    /// Waits until the variables have values, as tasks of ours tell.
-    fn wait_until_told(&self, master: &str, config: &SessionConfig) -> Told {
-        // Local variables get their values afterwards, from us.
+    /// Waits until the servers report that the variables have values.
+    fn wait_until_ready(&self, master: &str, config: &SessionConfig) -> WaitOutcome {
+        // Local variables are initialized afterwards, by this process.
         let first = self.local_init.as_ref().and(self.ready_for_local_init.as_ref());
-        let Some(ready) = first.or(self.ready.as_ref()) else { return Told::Nothing };
+        let Some(ready) = first.or(self.ready.as_ref()) else { return WaitOutcome::Unsupported };
         await_ready::wait(ready, master, config, self.recovery_wait).unwrap_or_else(|error| {
-            tracing::debug!("nobody tells when the model is ready: {error}");
-            Told::Nothing
+            tracing::debug!("the servers do not report when the model is ready: {error}");
+            WaitOutcome::Unsupported
         })
     }
 
-    /// Why a session is not ready; none if it is. Local variables are initialized on the way.
+    /// Initializes local variables; then why a session is not ready, or none if it is.
     pub(crate) fn why_not(&self, session: &Session) -> Result<Option<String>> {
         match self.run_local_init(session)? {
             None => self.not_ready(session),
@@ -220,7 +223,7 @@ impl SessionManager {
         missing(self.ready.as_ref(), session)
     }
 
-    /// Initializes local variables; says why that is not possible yet.
+    /// Initializes local variables; gives the reason if that is not possible yet.
     pub fn run_local_init(&self, session: &Session) -> Result<Option<String>> {
         let Some(op) = &self.local_init else { return Ok(None) };
         let why = missing(self.ready_for_local_init.as_ref(), session)?;
@@ -230,7 +233,7 @@ impl SessionManager {
         Ok(why)
     }
 
-    /// Where the step counter of the servers is, if all variables have values.
+    /// The step counter of the servers, if all variables have values.
     fn live_step(&self, session: &Session) -> Result<Option<i64>> {
         let Some(counter) = get_global_step(&self.graph) else { return Ok(None) };
         match session.run::<Tensor>(counter.value()) {
@@ -243,8 +246,7 @@ impl SessionManager {
         }
     }
 
-    /// Whether the variables of the servers are no older than those of the newest checkpoint; local ones are
-    /// initialized.
+    /// Whether the variables of the servers are not older than those of the newest checkpoint. Initializes local variables.
     fn keeps(&self, session: &Session, live: Option<i64>, recovery: &Recovery<'_>) -> Result<bool> {
         let (Some(live), Some(counter)) = (live, get_global_step(&self.graph)) else { return Ok(false) };
         let found = recovery.find()?;
@@ -252,7 +254,7 @@ impl SessionManager {
             (Some(found), Some(saver)) => saver.read_number(&found.model_checkpoint_path, &counter.name()),
             _ => Ok(i64::MIN),
         };
-        // If they cannot be compared, the checkpoint is what counts.
+        // If they cannot be compared, the checkpoint is restored.
         if !saved.is_ok_and(|saved| live >= saved) || self.why_not(session)?.is_some() {
             return Ok(false);
         }
@@ -275,7 +277,7 @@ impl SessionManager {
         Ok(())
     }
 
-    /// Reads a checkpoint, if there is one; says whether.
+    /// Restores a checkpoint, if there is one; gives whether there was.
     fn restore(&self, session: &Session, recovery: &Recovery<'_>) -> Result<bool> {
         let Some(saver) = recovery.saver else { return recovery.find().map(|_| false) };
         let begin = Instant::now();
@@ -298,14 +300,15 @@ impl SessionManager {
 }
 
 impl Recovery<'_> {
-    /// The checkpoint that is read, if there is one, and those that its folder holds besides.
+    /// The checkpoint to restore, if there is one, with the other checkpoints of its folder.
     pub(crate) fn find(&self) -> Result<Option<CheckpointState>> {
         match (self.saver, self.checkpoint, self.checkpoint_dir) {
             (_, Some(_), Some(_)) => {
                 Err(invalid!("Can not provide both checkpoint_dir and checkpoint_filename_with_path."))
             }
             (Some(_), Some(path), None) => {
-                Ok(Some(CheckpointState { model_checkpoint_path: path.to_string(), ..CheckpointState::default() }))
+                let model_checkpoint_path = to_str(path)?.to_string();
+                Ok(Some(CheckpointState { model_checkpoint_path, ..CheckpointState::default() }))
             }
             (Some(saver), None, Some(folder)) => saver.checkpoint_state(folder),
             _ => Ok(None),
@@ -313,10 +316,10 @@ impl Recovery<'_> {
     }
 }
 
-/// Whether an error means that a task was lost, so that the same step may go well in a new session.
+/// Whether an error means that a task was lost, so that the same step may succeed in a new session.
 ///
-/// A master of TensorFlow that heard several errors lists them, one `CODE: text` after the other, and answers with the
-/// code of any of them: a step that a lost task ended may be CANCELLED.
+/// A TensorFlow master that got several errors lists them as lines `CODE: text` and answers with the code of any of them.
+/// So a step that failed because of a lost task may be CANCELLED.
 pub(crate) fn is_lost(error: &Error) -> bool {
     const LOST: [&str; 4] = ["ABORTED: ", "UNAVAILABLE: ", "Aborted: ", "Unavailable: "];
     match error.code {
@@ -326,7 +329,7 @@ pub(crate) fn is_lost(error: &Error) -> bool {
     }
 }
 
-/// The variables without values, as `op` tells; none if all have one.
+/// The uninitialized variables according to `op`; none if all have a value.
 fn missing(op: Option<&Output>, session: &Session) -> Result<Option<String>> {
     let Some(op) = op else { return Ok(None) };
     match session.run::<Tensor>(op) {

@@ -3,10 +3,10 @@
 //! The shared names and the ops are TensorFlow's own, so workers in Rust and in Python can be in one job.
 
 use crate::coordination::QueueRunner;
-use crate::{ExponentialMovingAverage, Optimizer};
+use crate::{ExponentialMovingAverage, MinimizeOptions, Optimizer};
 use graph::{Node, Output, Scope};
 use layers::collection::{LOCAL_VARIABLES, global_variables, report_uninitialized, trainable_variables};
-use layers::{Formula, Formulas, Queue, Variable};
+use layers::{Queue, ScopeOps, TensorOps, Variable};
 use op::{Gradient, Slices};
 use ops::data_structures::accumulator::{
     accumulator_apply_gradient, accumulator_set_global_step, accumulator_take_gradient,
@@ -111,17 +111,13 @@ impl SyncReplicasOptimizer {
 
     /// A step that makes `loss` smaller, changing all trainable variables.
     pub fn minimize(&self, loss: &Output, step: &Variable) -> Result<SyncReplicas> {
-        self.apply_gradients(&self.compute_gradients(loss, &[])?, step)
+        self.apply_gradients(&self.compute_gradients(loss)?, step)
     }
 
     /// The gradients of this replica. What is done to them before they are applied, such as clipping them by their
     /// norm, is done for each replica.
-    pub fn compute_gradients(
-        &self,
-        loss: &Output,
-        variables: &[Variable],
-    ) -> Result<Vec<(Option<Gradient>, Variable)>> {
-        self.optimizer.compute_gradients(loss, variables)
+    pub fn compute_gradients(&self, loss: &Output) -> Result<Vec<(Option<Gradient>, Variable)>> {
+        self.optimizer.compute_gradients(loss)
     }
 
     /// A step that gives this replica's gradients to the others and waits until the mean of all is applied. The step
@@ -150,7 +146,7 @@ impl SyncReplicasOptimizer {
             };
             means.push((mean, variable.clone()));
         }
-        let update = self.optimizer.apply_gradients(&means, Some(step))?;
+        let update = self.optimizer.apply_gradients_with(&means, MinimizeOptions::new().step(step))?;
         let beside = graph.root().beside(step.handle().node());
         let tokens = token_queue(&beside, step.dtype());
         let token = tokens.seen_from(&beside.after(&pushes)).dequeue().remove(0);
@@ -298,20 +294,20 @@ fn push_slices((own, beside): (&Scope, &Scope), handle: &Output, step: &Output, 
 /// The step with whose variables this worker computes, on its own task.
 fn local_step(worker: &Scope, dtype: DType) -> Variable {
     let anchor = raw::no_op(worker).node();
-    let builder = Variable::build(&worker.beside(&anchor), "sync_rep_local_step").dtype(dtype).trainable(false);
-    builder.collections(&[LOCAL_VARIABLES]).make()
+    let builder = Variable::builder(&worker.beside(&anchor), "sync_rep_local_step").dtype(dtype).trainable(false);
+    builder.collections(&[LOCAL_VARIABLES]).build()
 }
 
 fn token_queue(scope: &Scope, dtype: DType) -> Queue {
     let queue = Queue::fifo(scope, &[dtype]).shapes(&[PartialShape::scalar()]);
-    queue.name("sync_token_q").shared_name("sync_token_q").make()
+    queue.name("sync_token_q").shared_name("sync_token_q").build()
 }
 
 /// What the chief's runner closes when it ends. The token queue stays open: it lives on, under the name by which the
 /// next job on the same ps finds it, and a closed queue cannot be opened again.
 fn dummy_queue(scope: &Scope) -> Queue {
     let queue = Queue::fifo(scope, &[DType::I32]).capacity(1).shapes(&[PartialShape::scalar()]);
-    queue.name("dummy_queue").shared_name("dummy_queue").make()
+    queue.name("dummy_queue").shared_name("dummy_queue").build()
 }
 
 /// Puts tokens that say the present step into their queue.

@@ -1,4 +1,4 @@
-//! Collections of a graph as files hold them, and back.
+//! Collections of a graph to and from their form in files.
 
 use crate::{QueueRunnerDef, queue_runner_from_record, queue_runner_to_record};
 use bytes::Bytes;
@@ -28,11 +28,11 @@ const VARIABLE: &str = "VariableDef";
 const SLICE: &str = "SaveSliceInfoDef";
 /// A record that is a saver.
 const SAVER: &str = "SaverDef";
-/// A record that is bytes of whatever kind.
+/// A record of bytes whose format is unknown.
 const BYTES: &str = "bytes";
-/// A record that is a message that says what it is.
+/// A record that is an `Any` message.
 const ANY: &str = "any";
-/// What such records keep their bytes under.
+/// The attribute of such records that has their bytes.
 const SERIALIZED: &str = "serialized";
 
 /// The values of a collection.
@@ -51,12 +51,12 @@ pub(super) fn export(graph: &Graph, name: &str) -> Collection {
         _ if values.iter().all(|value| is_record(value, ANY)) => {
             Collection::Any(values.iter().filter_map(bytes).collect())
         }
-        // What cannot be said in a file is left out, as Python does.
+        // Values that have no form in files are left out, as in Python.
         _ => Collection::Bytes(values.iter().filter_map(bytes).collect()),
     }
 }
 
-/// Adds values to a collection; names get the prefix of the nodes they mean.
+/// Adds values to a collection; names get the prefix of their nodes.
 pub(super) fn import(graph: &Graph, name: &str, values: &Collection, prefix: &str) -> Result<()> {
     let records: Vec<AttrValue> = match values {
         Collection::Nodes(names) => names.iter().map(|name| format!("{prefix}{name}").into()).collect(),

@@ -1,40 +1,42 @@
-//! Graphs in files, with their collections and their saver: what a program writes so that another can go on.
+//! Meta graphs: graphs in files, with their collections and their saver, so that another program can continue.
 
 mod collections;
 
 use crate::saver::Saver;
 use graph::wire::{read_graph, write_graph};
 use graph::{Graph, GraphDef, ImportOptions, NodeDef};
+use io::fs::path::to_str;
 use io::saved_model::{Collection, Saver as SaverDef};
 use io::{FileSystems, MetaGraph};
 use layers::collection::global_variables;
 use status::Result;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-/// What goes into a meta graph besides the graph.
+/// What a meta graph contains besides the graph.
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// How checkpoints of it are written and read.
+    /// The saver of its variables.
     pub saver: Option<SaverDef>,
     /// Whether devices are left out, so that the reader can choose.
     pub clear_devices: bool,
     /// Only these collections; all if none.
     pub collections: Option<Vec<String>>,
-    /// What it is for.
+    /// The tags that say what it is for.
     pub tags: Vec<String>,
 }
 
-/// How a meta graph is put into a graph.
+/// How a meta graph is added to a graph.
 #[derive(Clone, Debug, Default)]
 pub struct MetaImportOptions {
     /// Whether devices are left out.
     pub clear_devices: bool,
-    /// Goes before every name, with a slash; empty for none.
+    /// The prefix of every name, without its slash; empty for none.
     pub prefix: String,
 }
 
-/// A graph with its collections, as others read it.
+/// The meta graph of a graph.
 pub fn export(graph: &Graph, options: &ExportOptions) -> Result<MetaGraph> {
     let mut def = graph.to_def()?;
     if options.clear_devices {
@@ -52,27 +54,27 @@ pub fn export(graph: &Graph, options: &ExportOptions) -> Result<MetaGraph> {
     })
 }
 
-/// All collections of a graph, as others read them.
+/// All collections of a graph, as in files.
 pub fn export_collections(graph: &Graph) -> BTreeMap<String, Collection> {
     let names = graph.collections().into_iter();
     names.map(|name| (name.clone(), collections::export(graph, &name))).collect()
 }
 
 /// Writes a graph with its collections, and its saver if there is one, to a file.
-pub fn export_meta_graph(graph: &Graph, file: &str, saver: Option<&Saver>) -> Result<()> {
+pub fn export_meta_graph(graph: &Graph, file: impl AsRef<Path>, saver: Option<&Saver>) -> Result<()> {
     let options = ExportOptions { saver: saver.map(|saver| saver.def().clone()), ..ExportOptions::default() };
     let systems = saver.map_or_else(FileSystems::local, |saver| saver.systems().clone());
-    export(graph, &options)?.write(&systems, file)
+    export(graph, &options)?.write(&systems, to_str(file.as_ref())?)
 }
 
-/// Adds a graph that was exported, with its collections. Gives its saver; one of all variables if it had none but
+/// Adds the nodes and collections of a meta graph. Gives its saver; if it has variables and no saver, a new one of all
 /// variables.
 pub fn import(graph: &Graph, meta: &MetaGraph, options: &MetaImportOptions) -> Result<Option<Saver>> {
     let mut def = read_graph(meta.graph.clone())?;
     if options.clear_devices {
         clear_devices(&mut def);
     }
-    // The prefix that names really get: one that was used before is numbered.
+    // The prefix that names really got: one that was used before has a number.
     let nodes = graph.import(&def, &ImportOptions { prefix: options.prefix.clone(), ..ImportOptions::default() })?;
     let prefix = match (def.nodes.first(), nodes.first()) {
         (Some(before), Some(after)) => after.name().strip_suffix(&before.name).unwrap_or_default().to_string(),
@@ -88,14 +90,14 @@ pub fn import(graph: &Graph, meta: &MetaGraph, options: &MetaImportOptions) -> R
     }
 }
 
-/// Adds the graph in a file that was exported, with its collections; gives its saver.
-pub fn import_meta_graph(graph: &Graph, file: &str) -> Result<Option<Saver>> {
+/// Adds the graph of a meta graph file, with its collections; gives its saver.
+pub fn import_meta_graph(graph: &Graph, file: impl AsRef<Path>) -> Result<Option<Saver>> {
     import_meta_graph_on(&FileSystems::local(), graph, file)
 }
 
-/// The same on these file systems, which are also those of the saver.
-pub fn import_meta_graph_on(systems: &FileSystems, graph: &Graph, file: &str) -> Result<Option<Saver>> {
-    let saver = import(graph, &MetaGraph::open(systems, file)?, &MetaImportOptions::default())?;
+/// As [`import_meta_graph`], on these file systems, which are also those of the saver.
+pub fn import_meta_graph_on(systems: &FileSystems, graph: &Graph, file: impl AsRef<Path>) -> Result<Option<Saver>> {
+    let saver = import(graph, &MetaGraph::open(systems, to_str(file.as_ref())?)?, &MetaImportOptions::default())?;
     Ok(saver.map(|saver| saver.with_file_systems(systems)))
 }
 

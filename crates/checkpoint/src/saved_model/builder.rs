@@ -4,44 +4,47 @@ use super::{INIT_OP_SIGNATURE, MAIN_OP, Signature, tensor_info};
 use crate::meta_graph::{self, ExportOptions};
 use crate::saver::{SaveOptions, Saver};
 use graph::{Graph, Node, Output};
+use io::fs::path::to_str;
 use io::saved_model::{Asset, Collection, TensorInfo, TensorName, add_asset, variables_prefix};
 use io::{FileSystems, MetaGraph, SavedModel};
 use session::Session;
 use status::{Result, already_exists, failed_precondition};
 use std::collections::BTreeMap;
+use std::path::Path;
 use tensor::{DType, PartialShape};
 
-/// A saved model in the making: its first graph comes with the values of variables, others with the same variables
-/// are for other uses.
+/// Writes a saved model: the first graph with the values of its variables, then graphs for other uses with the same
+/// variables.
 pub struct SavedModelBuilder {
     systems: FileSystems,
     folder: String,
     meta_graphs: Vec<MetaGraph>,
 }
 
-/// What belongs to a graph in a saved model.
+/// What a saved model contains besides a graph.
 #[derive(Default)]
 pub struct MetaGraphOptions<'a> {
-    /// Ways to call it, by name.
+    /// The signatures by name.
     pub signatures: BTreeMap<String, Signature>,
-    /// Files it needs: the tensor that is fed with the name, and the file.
+    /// The files it needs: the tensor that is fed with the name of the file, and the file.
     pub assets: Vec<(&'a Output, &'a str)>,
-    /// What is run after the variables were restored.
+    /// The node to run after the variables were restored.
     pub main_op: Option<&'a Node>,
     /// Whether devices are left out, so that the reader can choose.
     pub clear_devices: bool,
-    /// What writes and reads the variables; a new one of all if none.
+    /// The saver of the variables; by default a new one of all variables.
     pub saver: Option<&'a Saver>,
 }
 
 impl SavedModelBuilder {
     /// A saved model in this folder, which must be new or empty.
-    pub fn new(folder: &str) -> Result<SavedModelBuilder> {
+    pub fn new(folder: impl AsRef<Path>) -> Result<SavedModelBuilder> {
         SavedModelBuilder::on(&FileSystems::local(), folder)
     }
 
-    /// The same on these file systems.
-    pub fn on(systems: &FileSystems, folder: &str) -> Result<SavedModelBuilder> {
+    /// As [`SavedModelBuilder::new`], on these file systems.
+    pub fn on(systems: &FileSystems, folder: impl AsRef<Path>) -> Result<SavedModelBuilder> {
+        let folder = to_str(folder.as_ref())?;
         if systems.is_dir(folder)? && !systems.list(folder)?.is_empty() {
             return Err(already_exists!(
                 "Export directory {folder} already exists, and isn't empty. Please choose a different export directory, \
@@ -97,7 +100,7 @@ impl SavedModelBuilder {
     ) -> Result<()> {
         let made = match options.saver {
             Some(_) => None,
-            None => Some(Saver::build(graph).sharded(true).allow_empty(true).make()?),
+            None => Some(Saver::builder(graph).sharded(true).allow_empty(true).build()?),
         };
         if let Some(saver) = options.saver.or(made.as_ref()) {
             save(saver)?;

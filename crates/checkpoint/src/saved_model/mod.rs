@@ -1,4 +1,4 @@
-//! Saved models: a graph, the values of its variables, and names for what goes in and comes out.
+//! Saved models: graphs, the values of their variables, and named signatures.
 
 mod builder;
 mod loader;
@@ -10,21 +10,21 @@ pub use loader::{Loaded, load, load_on};
 use graph::Output;
 use io::saved_model::TensorName;
 
-/// The tag of graphs that answer requests.
+/// The tag of graphs for serving.
 pub const SERVING: &str = "serve";
-/// The tag of graphs that learn.
+/// The tag of graphs for training.
 pub const TRAINING: &str = "train";
-/// The signature that is called if none is named.
+/// The name of the default signature.
 pub const DEFAULT_SIGNATURE: &str = "serving_default";
-/// The kind of call that takes and gives any tensors.
+/// The method of signatures with any inputs and outputs.
 pub const PREDICT: &str = "tensorflow/serving/predict";
 
-/// The collection of the node that is run after variables were restored.
+/// The collection of the node to run after the variables were restored.
 const MAIN_OP: &str = "saved_model_main_op";
-/// The signature that means that node.
+/// The signature that names that node.
 const INIT_OP_SIGNATURE: &str = "__saved_model_init_op";
 
-/// A way to call a model: names for what goes in and what comes out.
+/// A signature with these inputs and outputs.
 pub fn predict_signature<'a>(
     inputs: impl IntoIterator<Item = (&'a str, &'a Output)>,
     outputs: impl IntoIterator<Item = (&'a str, &'a Output)>,
@@ -38,7 +38,7 @@ pub fn predict_signature<'a>(
     }
 }
 
-/// What a signature says of a tensor.
+/// The description of a tensor in a signature.
 pub fn tensor_info(output: &Output) -> TensorInfo {
     TensorInfo { tensor: TensorName::Dense(output.name()), dtype: output.dtype(), shape: output.shape() }
 }

@@ -1,4 +1,4 @@
-//! The nodes that save and restore, called as TensorFlow's saver calls them.
+//! The nodes that save and restore, with the names that TensorFlow's saver gives them.
 
 use super::saveable::Saveable;
 use graph::builtin_ops::CONST;
@@ -15,7 +15,7 @@ use tensor::{DType, PartialShape, Tensor};
 /// The second version of the format: an index and files of data.
 const V2: i32 = 2;
 
-/// Adds the nodes that save and restore these variables; says what they are called.
+/// Adds the nodes that save and restore these variables; gives their names.
 pub(super) fn build(scope: &Scope, saveables: &[Saveable], sharded: bool) -> Result<SaverDef> {
     let filename = filename(scope);
     let (saved, restored) = match sharded {
@@ -53,7 +53,7 @@ fn constant(scope: &Scope, name: &str, value: Tensor) -> Output {
     raw::const_(scope, &value, value.dtype()).named(name).output()
 }
 
-/// Writes variables to one checkpoint; the answer is its name.
+/// Writes variables to one checkpoint; the result is its name.
 fn save_to(scope: &Scope, filename: &Output, saveables: &[&Saveable]) -> Output {
     let save = unique(scope, SAVE_V2);
     let (names, slices) = names_and_slices(scope, &save, saveables);
@@ -63,7 +63,7 @@ fn save_to(scope: &Scope, filename: &Output, saveables: &[&Saveable]) -> Output 
     beside.attr("_class", beside_attr(filename.node())).output()
 }
 
-/// Reads variables from a checkpoint, `at` one place, and gives them their values; the nodes that do so.
+/// Reads variables from a checkpoint in the scope `at` and assigns their values; gives the nodes that assign.
 fn restore_from(scope: &Scope, at: &Scope, filename: &Output, saveables: &[&Saveable]) -> Vec<Node> {
     let restore = unique(scope, RESTORE_V2);
     let (names, slices) = names_and_slices(at, &restore, saveables);
@@ -80,7 +80,7 @@ fn names_and_slices(scope: &Scope, of: &str, saveables: &[&Saveable]) -> (Output
     (names, constant(scope, &format!("{of}/shape_and_slices"), slices.into()))
 }
 
-/// Gives a variable the value that was read.
+/// Assigns the value that was read to a variable.
 fn assign(scope: &Scope, saveable: &Saveable, value: &Output) -> Node {
     let scope = scope.on_any_device().on(&saveable.device);
     let handle = &saveable.variable.handle().seen_from(&scope);

@@ -1,6 +1,6 @@
-//! A saver in the making.
+//! Settings of a new saver.
 
-use super::progress::{Progress, ProgressFn, Watcher};
+use super::progress::{Progress, ProgressFn, ProgressReporter};
 use super::saveable::{Saveable, key, saveables};
 use super::{Saver, build};
 use graph::Graph;
@@ -11,8 +11,8 @@ use layers::collection::{SAVEABLE_OBJECTS, global_variables, variables};
 use status::{Result, invalid};
 use std::sync::Arc;
 
-/// A saver in the making; of all variables under their own names, in one file, keeping five, unless said
-/// otherwise.
+/// The settings of a new saver. By default it saves all variables under their own names to one file, and keeps five
+/// checkpoints.
 pub struct SaverBuilder {
     graph: Graph,
     variables: Option<Vec<(String, Variable)>>,
@@ -24,7 +24,7 @@ pub struct SaverBuilder {
     relative: bool,
     padded: bool,
     systems: FileSystems,
-    tell: Option<ProgressFn>,
+    report: Option<ProgressFn>,
 }
 
 impl SaverBuilder {
@@ -40,105 +40,106 @@ impl SaverBuilder {
             relative: false,
             padded: false,
             systems: FileSystems::local(),
-            tell: None,
+            report: None,
         }
     }
 
-    /// These variables only.
+    /// Saves these variables only.
     pub fn variables<'a>(mut self, variables: impl IntoIterator<Item = &'a Variable>) -> SaverBuilder {
         self.variables = Some(variables.into_iter().map(|variable| (key(variable), variable.clone())).collect());
         self
     }
 
-    /// These variables only, under these names.
+    /// Saves these variables only, under these names.
     pub fn named_variables<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a Variable)>) -> SaverBuilder {
         let named = |(name, variable): (&str, &Variable)| (name.to_string(), variable.clone());
         self.variables = Some(variables.into_iter().map(named).collect());
         self
     }
 
-    /// What goes before the names of its nodes.
+    /// Sets the prefix of the names of its nodes.
     pub fn name(mut self, name: &str) -> SaverBuilder {
         self.name = name.to_string();
         self
     }
 
-    /// Whether every device writes a file of its own.
+    /// Sets whether every device writes a file of its own.
     pub fn sharded(mut self, sharded: bool) -> SaverBuilder {
         self.sharded = sharded;
         self
     }
 
-    /// How many checkpoints are kept; zero for all.
+    /// Sets how many checkpoints are kept; zero for all.
     pub fn max_to_keep(mut self, count: usize) -> SaverBuilder {
         self.max_to_keep = i32::try_from(count).unwrap_or(i32::MAX);
         self
     }
 
-    /// How often one is kept for good.
+    /// Sets how often a checkpoint is kept permanently.
     pub fn keep_checkpoint_every_n_hours(mut self, hours: f32) -> SaverBuilder {
         self.every_n_hours = hours;
         self
     }
 
-    /// Whether there need not be any variable.
+    /// Sets whether a graph without variables is accepted.
     pub fn allow_empty(mut self, allow: bool) -> SaverBuilder {
         self.allow_empty = allow;
         self
     }
 
-    /// Whether the file that lists the checkpoints names them relative to itself, so that the folder can be moved.
+    /// Sets whether the file that lists the checkpoints has paths relative to itself, so that the folder can be moved.
     pub fn relative_paths(mut self, relative: bool) -> SaverBuilder {
         self.relative = relative;
         self
     }
 
-    /// Whether steps in names have at least eight digits, so that names are in order.
+    /// Sets whether steps in names have at least eight digits, so that names sort by step.
     pub fn pad_step_number(mut self, padded: bool) -> SaverBuilder {
         self.padded = padded;
         self
     }
 
-    /// Where the list of checkpoints is written, and checkpoints are deleted.
+    /// Sets the file systems on which the list of checkpoints is written and old checkpoints are deleted.
     pub fn file_systems(mut self, systems: &FileSystems) -> SaverBuilder {
         self.systems = systems.clone();
         self
     }
 
-    /// Tells how far saves and restores are: at the beginning, ten times a second, and at the end. Tasks of TensorFlow
-    /// do not say how far they are in between.
-    pub fn progress(self, tell: impl Fn(Progress) + Send + Sync + 'static) -> SaverBuilder {
-        self.tell(Arc::new(tell))
+    /// Reports the progress of saves and restores: at the beginning, ten times a second, and at the end. Tasks of TensorFlow
+    /// do not report anything in between.
+    pub fn progress(self, report: impl Fn(Progress) + Send + Sync + 'static) -> SaverBuilder {
+        self.progress_fn(Arc::new(report))
     }
 
-    pub(super) fn tell(mut self, tell: ProgressFn) -> SaverBuilder {
-        self.tell = Some(tell);
+    pub(super) fn progress_fn(mut self, report: ProgressFn) -> SaverBuilder {
+        self.report = Some(report);
         self
     }
 
-    /// Adds its nodes to the graph.
-    pub fn make(self) -> Result<Saver> {
+    /// Adds the nodes of the saver to the graph.
+    pub fn build(self) -> Result<Saver> {
         self.graph.check()?;
         let chosen = self.variables.clone().unwrap_or_else(|| {
             let mut all = global_variables(&self.graph);
             all.extend(variables(&self.graph, SAVEABLE_OBJECTS));
             all.iter().map(|variable| (key(variable), variable.clone())).collect()
         });
-        let (def, watcher) = match (chosen.is_empty(), self.allow_empty) {
+        let (def, progress) = match (chosen.is_empty(), self.allow_empty) {
             (true, false) => return Err(invalid!("No variables to save")),
             (true, true) => (SaverDef { sharded: self.sharded, version: 2, ..SaverDef::default() }, None),
-            (false, _) => self.build(&saveables(&chosen)?)?,
+            (false, _) => self.add_nodes(&saveables(&chosen)?)?,
         };
         self.graph.check()?;
         let (max_to_keep, keep_checkpoint_every_n_hours) = (self.max_to_keep, self.every_n_hours);
         let def = SaverDef { max_to_keep, keep_checkpoint_every_n_hours, ..def };
-        Ok(Saver { watcher, ..Saver::over(&self.graph, def, self.systems, self.relative, self.padded) })
+        Ok(Saver { progress, ..Saver::over(&self.graph, def, self.systems, self.relative, self.padded) })
     }
 
-    fn build(&self, saveables: &[Saveable]) -> Result<(SaverDef, Option<Watcher>)> {
+    fn add_nodes(&self, saveables: &[Saveable]) -> Result<(SaverDef, Option<ProgressReporter>)> {
         let (scope, first) = (self.graph.root().named(&self.name), self.graph.len());
         let def = build::build(&scope, saveables, self.sharded)?;
-        let watcher = self.tell.clone().map(|tell| Watcher::build(&scope, first, saveables, tell));
-        Ok((def, watcher))
+        let report = self.report.clone();
+        let progress = report.map(|report| ProgressReporter::build(&scope, first, saveables, report));
+        Ok((def, progress))
     }
 }

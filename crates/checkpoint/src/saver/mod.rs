@@ -1,4 +1,4 @@
-//! Checkpoints of variables: the nodes that write and read them, and the files that are kept.
+//! Checkpoints of variables: the nodes that write and read them, and which files are kept.
 
 mod build;
 mod builder;
@@ -14,14 +14,16 @@ pub(crate) use retention::Retention;
 use crate::meta_graph::{self, ExportOptions};
 use crate::step_number;
 use graph::{AttrValue, Function, Graph, Output};
+use io::fs::path::to_str;
 use io::saved_model::Saver as SaverDef;
 use io::state::{STATE_FILE, checkpoint_exists};
 use io::{Bundle, CheckpointState, FileSystems};
 use parking_lot::Mutex;
-use progress::{Doing, Watcher};
+use progress::{Operation, ProgressReporter};
 use session::{Feeds, Session};
 use status::{Code, Error, Result, invalid};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tensor::Tensor;
@@ -29,10 +31,10 @@ use tensor::Tensor;
 /// The collection in which savers are found.
 pub use layers::collection::SAVERS;
 
-/// Writes the variables of a graph to checkpoints, reads them back, and deletes checkpoints that are too old.
+/// Writes the variables of a graph to checkpoints, reads them back, and deletes old checkpoints.
 ///
-/// The tasks that hold the variables write and read the files of data; this process writes the file that says
-/// which checkpoints there are, and deletes.
+/// The tasks that hold the variables write and read the data files. This process writes the file that lists the
+/// checkpoints, and deletes old ones.
 pub struct Saver {
     graph: Graph,
     def: SaverDef,
@@ -40,21 +42,21 @@ pub struct Saver {
     relative: bool,
     padded: bool,
     retention: Mutex<Retention>,
-    watcher: Option<Watcher>,
-    /// Is there when all variables were read, if there is such a moment.
+    progress: Option<ProgressReporter>,
+    /// A tensor that is available once all variables were read; none if that cannot be told.
     snapshot: OnceLock<Option<Output>>,
 }
 
 /// What a save does besides writing variables.
 #[derive(Clone, Debug)]
 pub struct SaveOptions {
-    /// The file that says which checkpoints there are.
+    /// The file that lists the checkpoints.
     pub latest_filename: String,
     /// Whether that file is written.
     pub write_state: bool,
     /// Whether the graph is written beside the checkpoint.
     pub write_meta_graph: bool,
-    /// How the name of that file ends.
+    /// The suffix of that file.
     pub meta_graph_suffix: String,
 }
 
@@ -72,15 +74,15 @@ impl Default for SaveOptions {
 impl Saver {
     /// A saver of all variables of a graph, which keeps the newest five checkpoints.
     pub fn new(graph: &Graph) -> Result<Saver> {
-        Saver::build(graph).make()
+        Saver::builder(graph).build()
     }
 
-    /// A saver with more to say about it.
-    pub fn build(graph: &Graph) -> SaverBuilder {
+    /// The settings of a new saver.
+    pub fn builder(graph: &Graph) -> SaverBuilder {
         SaverBuilder::new(graph)
     }
 
-    /// The saver whose nodes are in the graph already.
+    /// A saver whose nodes are already in the graph.
     pub fn from_def(graph: &Graph, def: SaverDef) -> Saver {
         Saver::over(graph, def, FileSystems::local(), false, false)
     }
@@ -95,26 +97,26 @@ impl Saver {
         let most = usize::try_from(def.max_to_keep).unwrap_or(0);
         let every = f64::from(def.keep_checkpoint_every_n_hours) * 3600.0;
         let (graph, retention) = (graph.clone(), Mutex::new(Retention::new(most, every, now())));
-        Saver { graph, def, systems, relative, padded, retention, watcher: None, snapshot: OnceLock::new() }
+        Saver { graph, def, systems, relative, padded, retention, progress: None, snapshot: OnceLock::new() }
     }
 
-    /// The first saver in the graph's collection of savers; else a new one of all variables, by device, which
-    /// goes there, and tells the log how far it is with what takes long.
+    /// The first saver in the graph's collection of savers. If there is none, a new sharded one of all variables, which is
+    /// added to the collection and logs its progress.
     pub fn of_graph(graph: &Graph) -> Result<Saver> {
-        Saver::of_graph_telling(graph, log_progress())
+        Saver::of_graph_with_progress(graph, log_progress())
     }
 
-    /// The same; a new one tells how far it is.
-    pub fn of_graph_telling(graph: &Graph, tell: ProgressFn) -> Result<Saver> {
+    /// The same; a new saver reports its progress to `report`.
+    pub fn of_graph_with_progress(graph: &Graph, report: ProgressFn) -> Result<Saver> {
         if let Some(def) = defs(graph).into_iter().next() {
             return Ok(Saver::from_def(graph, def));
         }
-        let saver = Saver::build(graph).sharded(true).allow_empty(true).tell(tell).make()?;
+        let saver = Saver::builder(graph).sharded(true).allow_empty(true).progress_fn(report).build()?;
         graph.add_to_collection(SAVERS, saver.to_record());
         Ok(saver)
     }
 
-    /// What the nodes are called, and what is kept.
+    /// The names of the nodes, and how many checkpoints are kept.
     pub fn def(&self) -> &SaverDef {
         &self.def
     }
@@ -125,34 +127,35 @@ impl Saver {
     }
 
     /// Writes a checkpoint called `path`, or `path-step` with a step; gives its name.
-    pub fn save(&self, session: &Session, path: &str, step: impl Into<Option<i64>>) -> Result<String> {
+    pub fn save(&self, session: &Session, path: impl AsRef<Path>, step: impl Into<Option<i64>>) -> Result<String> {
         self.save_with(session, path, step, &SaveOptions::default())
     }
 
-    /// As `save`, with more to say about it.
+    /// As [`Saver::save`], with options.
     pub fn save_with(
         &self,
         session: &Session,
-        path: &str,
+        path: impl AsRef<Path>,
         step: impl Into<Option<i64>>,
         options: &SaveOptions,
     ) -> Result<String> {
-        let step = step.into();
+        let (path, step) = (to_str(path.as_ref())?, step.into());
         self.check_names(path, step, options)?;
         self.save_by(session, path, step, options, |feeds| session.run_with(self.def.save_tensor.as_str(), feeds))
     }
 
-    /// As `save_with`, for steps that go on meanwhile. The step in the name is the one that `counter` shows when the
-    /// variables are read. `read` is told that step as soon as they all were: from then on steps do not change what is
-    /// written. Where that moment cannot be known (see [`Saver::prepare_snapshots`]) it is told at the end.
+    /// As [`Saver::save_with`], while training steps continue. The step in the name is the value of `counter` when the
+    /// variables are read. `read` is called with that step as soon as all variables were read: later steps do not change
+    /// what is written. Where that moment is unknown (see [`Saver::prepare_snapshots`]), `read` is called at the end.
     pub fn save_snapshot(
         &self,
         session: &Session,
-        path: &str,
+        path: impl AsRef<Path>,
         counter: &Output,
         options: &SaveOptions,
         read: impl FnOnce(i64),
     ) -> Result<String> {
+        let path = to_str(path.as_ref())?;
         let filename = snapshot::output(&self.graph, &self.def.filename_tensor);
         let (Some(snapshot), Some(filename)) = (self.snapshot.get().and_then(Option::as_ref), filename) else {
             let step = step_number(&session.run::<Tensor>(counter)?)?;
@@ -169,8 +172,8 @@ impl Saver {
         self.save_by(session, path, Some(number), options, |feeds| step.run_with(save, feeds))
     }
 
-    /// Adds to the graph what [`Saver::save_snapshot`] needs to tell when all variables were read. Variables by
-    /// reference are read as they are written, so with one of them there is no such moment.
+    /// Adds the nodes by which [`Saver::save_snapshot`] knows that all variables were read. Reference variables are read
+    /// while they are written to the file, so with one of them there is no such moment.
     pub fn prepare_snapshots(&self) {
         self.snapshot.get_or_init(|| snapshot::build(&self.graph, &self.def));
     }
@@ -189,7 +192,7 @@ impl Saver {
         Ok(())
     }
 
-    /// Saves; `run` writes what is fed.
+    /// Saves a checkpoint; `run` runs the save step with the given feeds.
     fn save_by(
         &self,
         session: &Session,
@@ -208,20 +211,20 @@ impl Saver {
             false => {
                 let feeds = Feeds::new().with_name(&self.def.filename_tensor, prefix.as_str());
                 let folder = io::fs::path::dirname(path);
-                let written = self.watched(session, Doing::Saving, || run(feeds));
+                let written = self.with_progress(session, Operation::Saving, || run(feeds));
                 let written = written.map_err(|error| self.explain_save(error, folder, &prefix))?;
-                self.note(&written, folder, options)?;
+                self.record(&written, folder, options)?;
                 written
             }
         };
         if options.write_meta_graph {
-            self.export_meta_graph(&format!("{prefix}.{}", options.meta_graph_suffix))?;
+            self.export_meta_graph(format!("{prefix}.{}", options.meta_graph_suffix))?;
         }
         Ok(written)
     }
 
-    /// Adds a checkpoint to those that are kept, and deletes those that are not any more.
-    fn note(&self, written: &str, folder: &str, options: &SaveOptions) -> Result<()> {
+    /// Adds a checkpoint to the list and deletes those that are not kept any longer.
+    fn record(&self, written: &str, folder: &str, options: &SaveOptions) -> Result<()> {
         if options.write_state {
             let old = self.retention.lock().record(written, now());
             let state = CheckpointState {
@@ -243,7 +246,7 @@ impl Saver {
         }
     }
 
-    /// Deletes the files of a checkpoint. One that cannot be deleted stays: training goes on.
+    /// Deletes the files of a checkpoint. A failure is only logged, since training can continue.
     fn delete(&self, prefix: &str, meta_graph_suffix: &str) {
         if let Err(error) = remove_checkpoint(&self.systems, prefix, meta_graph_suffix) {
             tracing::warn!("Ignoring: {error}");
@@ -251,7 +254,8 @@ impl Saver {
     }
 
     /// Reads the variables from a checkpoint.
-    pub fn restore(&self, session: &Session, path: &str) -> Result<()> {
+    pub fn restore(&self, session: &Session, path: impl AsRef<Path>) -> Result<()> {
+        let path = to_str(path.as_ref())?;
         if self.is_empty() {
             return Ok(());
         }
@@ -260,12 +264,12 @@ impl Saver {
         }
         let feeds = Feeds::new().with_name(&self.def.filename_tensor, path);
         let work = || session.execute_with(self.def.restore_op.as_str(), feeds);
-        self.watched(session, Doing::Restoring, work).map_err(explain_restore)
+        self.with_progress(session, Operation::Restoring, work).map_err(explain_restore)
     }
 
-    fn watched<T>(&self, session: &Session, doing: Doing, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        match &self.watcher {
-            Some(watcher) => watcher.during(session, doing, work),
+    fn with_progress<T>(&self, session: &Session, operation: Operation, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        match &self.progress {
+            Some(progress) => progress.during(session, operation, work),
             None => work(),
         }
     }
@@ -275,7 +279,7 @@ impl Saver {
         self.retention.lock().paths()
     }
 
-    /// Takes over checkpoints that an earlier program wrote, the oldest first; those that are gone are left out.
+    /// Takes over checkpoints that an earlier program wrote, the oldest first. Those whose files are gone are left out.
     pub fn recover_last_checkpoints(&self, paths: &[String]) -> Result<()> {
         let mut found = Vec::new();
         for path in paths {
@@ -288,24 +292,24 @@ impl Saver {
     }
 
     /// The newest checkpoint of a folder.
-    pub fn latest_checkpoint(&self, folder: &str) -> Result<Option<String>> {
-        io::latest_checkpoint(&self.systems, folder, STATE_FILE)
+    pub fn latest_checkpoint(&self, folder: impl AsRef<Path>) -> Result<Option<String>> {
+        latest_checkpoint_on(&self.systems, folder)
     }
 
-    /// What a folder says about its checkpoints.
-    pub fn checkpoint_state(&self, folder: &str) -> Result<Option<CheckpointState>> {
-        CheckpointState::read(&self.systems, folder, STATE_FILE)
+    /// The list of checkpoints in a folder.
+    pub fn checkpoint_state(&self, folder: impl AsRef<Path>) -> Result<Option<CheckpointState>> {
+        CheckpointState::read(&self.systems, to_str(folder.as_ref())?, STATE_FILE)
     }
 
     /// An integer that a checkpoint holds under this name.
-    pub fn read_number(&self, path: &str, name: &str) -> Result<i64> {
-        step_number(&Bundle::open(&self.systems, path)?.read(name)?)
+    pub fn read_number(&self, path: impl AsRef<Path>, name: &str) -> Result<i64> {
+        step_number(&Bundle::open(&self.systems, to_str(path.as_ref())?)?.read(name)?)
     }
 
     /// Writes the graph with this saver to a file.
-    pub fn export_meta_graph(&self, file: &str) -> Result<()> {
+    pub fn export_meta_graph(&self, file: impl AsRef<Path>) -> Result<()> {
         let options = ExportOptions { saver: Some(self.def.clone()), ..ExportOptions::default() };
-        meta_graph::export(&self.graph, &options)?.write(&self.systems, file)
+        meta_graph::export(&self.graph, &options)?.write(&self.systems, to_str(file.as_ref())?)
     }
 
     /// Where the list of checkpoints is written, and checkpoints are deleted.
@@ -321,13 +325,13 @@ impl Saver {
 }
 
 /// The newest checkpoint of a folder, if there is one.
-pub fn latest_checkpoint(folder: &str) -> Result<Option<String>> {
+pub fn latest_checkpoint(folder: impl AsRef<Path>) -> Result<Option<String>> {
     latest_checkpoint_on(&FileSystems::local(), folder)
 }
 
 /// The newest checkpoint of a folder on these file systems, if there is one.
-pub fn latest_checkpoint_on(systems: &FileSystems, folder: &str) -> Result<Option<String>> {
-    io::latest_checkpoint(systems, folder, STATE_FILE)
+pub fn latest_checkpoint_on(systems: &FileSystems, folder: impl AsRef<Path>) -> Result<Option<String>> {
+    io::latest_checkpoint(systems, to_str(folder.as_ref())?, STATE_FILE)
 }
 
 /// The savers in a graph's collection.
@@ -343,7 +347,8 @@ fn defs(graph: &Graph) -> Vec<SaverDef> {
 }
 
 /// Deletes all files of a checkpoint, and the graph beside it.
-pub fn remove_checkpoint(systems: &FileSystems, prefix: &str, meta_graph_suffix: &str) -> Result<()> {
+pub fn remove_checkpoint(systems: &FileSystems, prefix: impl AsRef<Path>, meta_graph_suffix: &str) -> Result<()> {
+    let prefix = to_str(prefix.as_ref())?;
     let mut files = systems.glob(&format!("{prefix}.data-?????-of-?????"))?;
     files.extend([format!("{prefix}.index"), format!("{prefix}.{meta_graph_suffix}")]);
     for file in files {
@@ -372,7 +377,7 @@ fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Says what most likely is wrong with a checkpoint that cannot be read into this graph.
+/// Adds the most likely cause to the error of a checkpoint that cannot be read into this graph.
 fn explain_restore(error: Error) -> Error {
     let cause = match error.code {
         Code::NotFound => "a Variable name or other graph key that is missing",

@@ -1,4 +1,4 @@
-//! How far a save or a restore is, as the tasks that do it count.
+//! Progress of saves and restores, from the byte counters of the tasks.
 
 use super::saveable::Saveable;
 use graph::{DeviceSpec, Graph, Node, Output, Scope};
@@ -14,22 +14,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tensor::{DType, PartialShape, Tensor};
 
-/// How far a save or a restore is.
+/// The progress of a save or a restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that were written or read.
+    /// The bytes that were written or read so far.
     pub bytes: u64,
-    /// Bytes that there are in all, of variables whose shapes the graph knows.
+    /// The bytes of all variables whose shapes the graph knows.
     pub total: u64,
 }
 
 /// A function that is called with the progress of a save or a restore.
 pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// How often the log tells.
+/// The time between two lines in the log.
 const LINE: Duration = Duration::from_secs(5);
 
-/// Tells the log, every five seconds of a save or a restore that takes that long.
+/// Logs the progress every five seconds of a save or a restore that takes that long.
 pub fn log_progress() -> ProgressFn {
     let last = Mutex::new(Instant::now());
     Arc::new(move |Progress { bytes, total }| {
@@ -43,43 +43,43 @@ pub fn log_progress() -> ProgressFn {
     })
 }
 
-/// How often the tasks are asked.
+/// The time between two reads of the counters.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Asks the tasks that save and restore how far they are, and tells.
-pub(super) struct Watcher {
-    tell: ProgressFn,
+/// Reads the byte counters of the tasks that save and restore, and reports them.
+pub(super) struct ProgressReporter {
+    report: ProgressFn,
     total: u64,
     saved: Vec<Output>,
     restored: Vec<Output>,
 }
 
-/// What is watched.
+/// What a step does whose progress is reported.
 #[derive(Clone, Copy)]
-pub(super) enum Doing {
+pub(super) enum Operation {
     Saving,
     Restoring,
 }
 
-impl Watcher {
+impl ProgressReporter {
     /// Adds nodes that read the counters of the tasks on which the nodes since `first` save and restore.
-    pub fn build(scope: &Scope, first: usize, saveables: &[Saveable], tell: ProgressFn) -> Watcher {
+    pub fn build(scope: &Scope, first: usize, saveables: &[Saveable], report: ProgressFn) -> ProgressReporter {
         let (graph, scope) = (scope.graph(), scope.named("progress"));
         let counters = |op: &str, counter: &str| {
             let nodes = one_for_each_task(graph, first, op);
             nodes.iter().map(|node| self::counter(&scope.beside(node), counter)).collect()
         };
         let (saved, restored) = (counters(SAVE_V2, "bytes_saved"), counters(RESTORE_V2, "bytes_restored"));
-        Watcher { tell, total: saveables.iter().map(size).sum(), saved, restored }
+        ProgressReporter { report, total: saveables.iter().map(size).sum(), saved, restored }
     }
 
-    /// Does `work` and tells how far it is, at least at its beginning and its end.
-    pub fn during<T>(&self, session: &Session, doing: Doing, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let counters = match doing {
-            Doing::Saving => &self.saved,
-            Doing::Restoring => &self.restored,
+    /// Calls `work` and reports its progress, at least at the beginning and at the end.
+    pub fn during<T>(&self, session: &Session, operation: Operation, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let counters = match operation {
+            Operation::Saving => &self.saved,
+            Operation::Restoring => &self.restored,
         };
-        self.say(0);
+        self.report(0);
         let before = read(session, counters);
         let done = thread::scope(|scope| {
             let (stop, stopped) = channel::<()>();
@@ -90,21 +90,21 @@ impl Watcher {
             drop(stop);
             done
         })?;
-        self.say(self.total);
+        self.report(self.total);
         Ok(done)
     }
 
-    /// Asks every so often until the work is over, or somebody does not answer.
+    /// Reports every [`PERIOD`] until the work is over or a task does not answer.
     fn follow(&self, session: &Session, counters: &[Output], before: u64, stopped: &Receiver<()>) {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(PERIOD) {
             let Some(now) = read(session, counters) else { return };
-            self.say(now.saturating_sub(before));
+            self.report(now.saturating_sub(before));
         }
     }
 
-    fn say(&self, bytes: u64) {
-        // Others may save at the same time, and strings are not part of the total.
-        (self.tell)(Progress { bytes: bytes.min(self.total), total: self.total });
+    fn report(&self, bytes: u64) {
+        // Other clients may save at the same time, and strings are not part of the total.
+        (self.report)(Progress { bytes: bytes.min(self.total), total: self.total });
     }
 }
 
@@ -114,7 +114,7 @@ fn read(session: &Session, counters: &[Output]) -> Option<u64> {
     counts.iter().map(|count| u64::try_from(count.to_scalar::<i64>().ok()?).ok()).sum()
 }
 
-/// Nodes of an op since `first`, one for each task: all devices of a task count together.
+/// The nodes of an op since `first`, one for each task, because all devices of a task share a counter.
 fn one_for_each_task(graph: &Graph, first: usize, op: &str) -> Vec<Node> {
     let (root, mut tasks) = (graph.root(), Vec::new());
     let nodes = graph.def_from(first).nodes;
@@ -134,7 +134,7 @@ fn counter(scope: &Scope, name: &str) -> Output {
     read_variable(&handle, DType::I64)
 }
 
-/// The bytes of a variable, as far as they are known.
+/// The size of a variable in bytes; zero if its shape is unknown.
 fn size(saveable: &Saveable) -> u64 {
     let (shape, dtype) = (saveable.variable.shape(), saveable.variable.dtype());
     shape.known().map_or(0, |shape| (shape.elements() * dtype.size()) as u64)

@@ -1,24 +1,23 @@
-//! Which checkpoints are kept: the newest ones, and one of every so many hours. Knows no files and no clock.
+//! Which checkpoints are kept: the newest ones, and one per interval permanently. Knows no files and no clock.
 
 /// The checkpoints that are kept, the oldest first.
 #[derive(Debug)]
 pub(crate) struct Retention {
-    /// How many; zero for all, of which only the newest is remembered.
+    /// The number of checkpoints to keep; with zero all stay, and none is listed.
     most: usize,
-    /// One that is older than this when its time is over is kept for good, and the next such time is this much
-    /// later; in seconds.
+    /// The interval in seconds after which one checkpoint is kept permanently.
     every: f64,
     next: f64,
     last: Vec<(String, f64)>,
 }
 
 impl Retention {
-    /// Nothing so far; `now` and `every` are in seconds.
+    /// An empty list; `every` and `now` are in seconds.
     pub fn new(most: usize, every: f64, now: f64) -> Retention {
         Retention { most, every, next: now + every, last: Vec::new() }
     }
 
-    /// Remembers a checkpoint written at `now`; gives those to be deleted.
+    /// Adds a checkpoint written at `now`; gives those to delete.
     pub fn record(&mut self, path: &str, now: f64) -> Vec<String> {
         if self.most == 0 {
             return Vec::new();
@@ -36,7 +35,7 @@ impl Retention {
         deleted
     }
 
-    /// Takes over what an earlier program wrote: paths and when, the oldest first.
+    /// Takes over the checkpoints of an earlier program: paths and times, the oldest first.
     pub fn recover(&mut self, checkpoints: Vec<(String, f64)>) {
         self.last = checkpoints;
     }

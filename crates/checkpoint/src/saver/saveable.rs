@@ -1,4 +1,4 @@
-//! What is saved: variables and parts of variables under the names that checkpoints know.
+//! What a saver saves: variables and parts of variables, under their names in the checkpoint.
 
 use graph::Output;
 use layers::{Kind, Variable};
@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 pub(crate) struct Saveable {
     /// The name in the checkpoint.
     pub key: String,
-    /// Which part of that name it is; empty for all.
+    /// The part of that entry that it is; empty for the whole.
     pub slice: String,
     /// The variable.
     pub variable: Variable,
-    /// Where it is.
+    /// The device of the variable.
     pub device: String,
 }
 
 impl Saveable {
-    /// What is written.
+    /// The tensor that is written.
     pub fn value(&self) -> Output {
         match self.variable.kind() {
             Kind::Resource => self.variable.value().clone(),

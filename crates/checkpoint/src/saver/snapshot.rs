@@ -1,17 +1,17 @@
-//! The moment from which on a checkpoint does not see what steps do.
+//! The moment from which on training steps do not change what a checkpoint contains.
 
 use graph::{Graph, Node, Output, TensorName, VariableKind};
 use io::saved_model::Saver as SaverDef;
-use layers::Formulas;
+use layers::ScopeOps;
 use ops::names::SAVE_V2;
 use ops::raw;
 use std::collections::BTreeMap;
 
-/// The inputs of SaveV2 before the values.
+/// The number of inputs of SaveV2 before the values.
 const BEFORE_VALUES: usize = 3;
 
-/// Adds a tensor that is there when all values that the nodes of a saver write were read. None if there is no such
-/// moment, because variables by reference are read as they are written, or if nodes cannot be added any more.
+/// Adds a tensor that is available once all values of a saver were read. None if there is no such moment, because reference
+/// variables are read while they are written to the file, or if the graph is finalized.
 pub(super) fn build(graph: &Graph, def: &SaverDef) -> Option<Output> {
     if graph.is_finalized() {
         return None;

@@ -4,15 +4,15 @@ use super::{Folder, graph};
 use crate::Saver;
 use graph::Graph;
 use layers::collection::global_variables_initializer;
-use layers::{Formulas, Initializer, Variable};
+use layers::{Initializer, ScopeOps, Variable};
 use optimize::ExponentialMovingAverage;
 use session::Session;
 
 /// Variables w and b, which are trained, and c and d, which are not; averages of w and d.
 fn averaged(graph: &Graph) -> (ExponentialMovingAverage, [Variable; 4]) {
     let build = |name: &str, trainable: bool| {
-        let builder = Variable::build(&graph.root(), name).initializer(Initializer::Constant(3.0));
-        builder.trainable(trainable).make()
+        let builder = Variable::builder(&graph.root(), name).initializer(Initializer::Constant(3.0));
+        builder.trainable(trainable).build()
     };
     let [w, b, c, d] = [build("w", true), build("b", true), build("c", false), build("d", false)];
     (ExponentialMovingAverage::new(0.5), [w, b, c, d])
@@ -35,9 +35,9 @@ fn a_checkpoint_gives_averages_to_the_variables_of_another_graph() {
     let serving = graph();
     let (averages, [w, _, c, d]) = averaged(&serving);
     let from = averages.variables_to_restore(&serving, std::slice::from_ref(&w));
-    let saver = Saver::build(&serving).named_variables(from.iter().map(|(name, variable)| (&**name, variable)));
+    let saver = Saver::builder(&serving).named_variables(from.iter().map(|(name, variable)| (&**name, variable)));
     let session = Session::local(&serving);
-    saver.make().unwrap().restore(&session, &path).unwrap();
+    saver.build().unwrap().restore(&session, &path).unwrap();
     // Halfway from 3 to 9; the value itself where there is no average.
     assert_eq!(session.run::<(f32, f32, f32)>((&w, &c, &d)).unwrap(), (6.0, 9.0, 3.0));
 }

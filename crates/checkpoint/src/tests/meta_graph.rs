@@ -6,7 +6,7 @@ use crate::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load, pre
 use crate::{Saver, import_meta_graph};
 use io::{FileSystems, MetaGraph};
 use layers::collection::{LOSSES, global_variables, global_variables_initializer, nodes, trainable_variables};
-use layers::{Formulas, Initializer, Kind, Variable};
+use layers::{Initializer, Kind, ScopeOps, Variable};
 use optimize::{create_global_step, get_global_step};
 use session::Session;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ fn a_program_goes_on_with_what_another_wrote() {
     let (path, names) = {
         let graph = graph();
         let root = graph.root();
-        let w = Variable::build(&root, "w").initializer(Initializer::Constant(3.0)).kind(Kind::Reference).make();
-        Variable::build(&root, "p").shape([4]).partitioned(0, 2);
+        let w = Variable::builder(&root, "w").initializer(Initializer::Constant(3.0)).kind(Kind::Reference).build();
+        Variable::builder(&root, "p").shape([4]).partitioned(0, 2);
         create_global_step(&graph).unwrap();
         let loss = root.op("Square").named("loss").input(&w).output();
         graph.add_to_collection(LOSSES, loss.name());
@@ -47,7 +47,7 @@ fn a_program_goes_on_with_what_another_wrote() {
 fn names_get_a_prefix() {
     let folder = Folder::new();
     let (first, file) = (graph(), folder.join("graph.meta"));
-    Variable::build(&first.root(), "w").initializer(Initializer::Constant(3.0)).kind(Kind::Reference).make();
+    Variable::builder(&first.root(), "w").initializer(Initializer::Constant(3.0)).kind(Kind::Reference).build();
     Saver::new(&first).unwrap().export_meta_graph(&file).unwrap();
     let meta = MetaGraph::open(&FileSystems::local(), &file).unwrap();
     let second = graph();
@@ -68,8 +68,8 @@ fn a_saved_model_answers_as_before() {
     let graph = graph();
     let root = graph.root();
     let x = root.placeholder(tensor::DType::F32, &[-1]);
-    let w = Variable::build(&root, "w").initializer(Initializer::Constant(3.0)).make();
-    let offset = Variable::build(&root, "offset").collections(&["local_variables"]).trainable(false).make();
+    let w = Variable::builder(&root, "w").initializer(Initializer::Constant(3.0)).build();
+    let offset = Variable::builder(&root, "offset").collections(&["local_variables"]).trainable(false).build();
     let main = offset.assign(&root.constant(0.5f32));
     let y = &x * w.value() + offset.value();
     let session = Session::local(&graph);

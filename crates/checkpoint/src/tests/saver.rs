@@ -5,7 +5,7 @@ use crate::saver::{Progress, Retention, Saver, latest_checkpoint};
 use graph::Graph;
 use io::{Bundle, CheckpointState, FileSystems};
 use layers::collection::global_variables_initializer;
-use layers::{Formula, Formulas, Initializer, Kind, Variable};
+use layers::{Initializer, Kind, ScopeOps, TensorOps, Variable};
 use optimize::{Adam, ExponentialMovingAverage, Optimizer};
 use parking_lot::Mutex;
 use session::{COUNTERS, LocalCluster, Session, SessionConfig};
@@ -17,8 +17,8 @@ use tensor::{DType, PartialShape, Tensor};
 fn model() -> (Graph, [Variable; 2]) {
     let graph = graph();
     let ps = |task: usize| graph.root().on(&format!("/job:ps/task:{task}"));
-    let a = Variable::build(&ps(0), "a").shape([2]).make();
-    let b = Variable::build(&ps(1), "b").shape([3]).kind(Kind::Reference).make();
+    let a = Variable::builder(&ps(0), "a").shape([2]).build();
+    let b = Variable::builder(&ps(1), "b").shape([3]).kind(Kind::Reference).build();
     (graph, [a, b])
 }
 
@@ -28,7 +28,7 @@ fn its_nodes_are_those_of_tensorflow() {
     let (plain, sharded) = text.split_once("sharded True\n").unwrap();
     for (wanted, sharded) in [(plain.strip_prefix("sharded False\n").unwrap(), false), (sharded, true)] {
         let (graph, _) = model();
-        let saver = Saver::build(&graph).sharded(sharded).make().unwrap();
+        let saver = Saver::builder(&graph).sharded(sharded).build().unwrap();
         assert_eq!(nodes(&graph, "save"), wanted.lines().collect::<Vec<_>>());
         assert_eq!(saver.def().filename_tensor, "save/Const:0");
         assert_eq!(saver.def().save_tensor, if sharded { "save/Identity:0" } else { "save/control_dependency:0" });
@@ -41,7 +41,7 @@ fn local(values: [f32; 2], kind: Kind) -> (Graph, [Variable; 2], Session) {
     let graph = graph();
     let make = |name: &str, value: f32| {
         let first = Initializer::Value([value, value + 0.5].into());
-        Variable::build(&graph.root(), name).initializer(first).kind(kind).make()
+        Variable::builder(&graph.root(), name).initializer(first).kind(kind).build()
     };
     let variables = [make("x", values[0]), make("y", values[1])];
     let session = Session::local(&graph);
@@ -53,7 +53,7 @@ fn what_was_saved_comes_back() {
     let folder = Folder::new();
     for (kind, sharded) in [(Kind::Resource, false), (Kind::Reference, false), (Kind::Resource, true)] {
         let (graph, [x, y], session) = local([1.0, 2.0], kind);
-        let saver = Saver::build(&graph).sharded(sharded).make().unwrap();
+        let saver = Saver::builder(&graph).sharded(sharded).build().unwrap();
         session.execute(&global_variables_initializer(&graph)).unwrap();
         let path = saver.save(&session, &folder.join("model"), 7).unwrap();
         assert_eq!(path, folder.join("model-7"));
@@ -69,7 +69,7 @@ fn what_was_saved_comes_back() {
 fn variables_may_have_other_names_in_files() {
     let folder = Folder::new();
     let (graph, [x, y], session) = local([1.0, 2.0], Kind::Resource);
-    let swapped = Saver::build(&graph).named_variables([("y", &x), ("x", &y)]).make().unwrap();
+    let swapped = Saver::builder(&graph).named_variables([("y", &x), ("x", &y)]).build().unwrap();
     session.execute(&global_variables_initializer(&graph)).unwrap();
     let path = swapped.save(&session, &folder.join("model"), None).unwrap();
     Saver::new(&graph).unwrap().restore(&session, &path).unwrap();
@@ -119,7 +119,7 @@ fn parts_of_a_variable_are_one_in_files() {
     let first: Tensor = [[0f32, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0], [8.0, 9.0]].into();
     for kind in [Kind::Resource, Kind::Reference] {
         let parted = graph();
-        let builder = Variable::build(&parted.root(), "p").initializer(Initializer::Value(first.clone())).kind(kind);
+        let builder = Variable::builder(&parted.root(), "p").initializer(Initializer::Value(first.clone())).kind(kind);
         let p = builder.partitioned(0, 2);
         let names: Vec<String> = p.parts().iter().map(Variable::name).collect();
         assert_eq!(names, ["p/part_0", "p/part_1"]);
@@ -134,7 +134,7 @@ fn parts_of_a_variable_are_one_in_files() {
         assert_eq!(whole.values::<f32>(), first.values::<f32>());
         // Read into another number of parts.
         let other = graph();
-        let q = Variable::build(&other.root(), "p").shape([5, 2]).partitioned(0, 3);
+        let q = Variable::builder(&other.root(), "p").shape([5, 2]).partitioned(0, 3);
         let (saver, value) = (Saver::new(&other).unwrap(), q.value());
         let session = Session::local(&other);
         saver.restore(&session, &path).unwrap();
@@ -146,7 +146,7 @@ fn parts_of_a_variable_are_one_in_files() {
 fn what_is_kept_for_parts_is_one_in_files() {
     let folder = Folder::new();
     let graph = graph();
-    let p = Variable::build(&graph.root(), "p").shape([4, 2]).partitioned(0, 2);
+    let p = Variable::builder(&graph.root(), "p").shape([4, 2]).partitioned(0, 2);
     let averages = ExponentialMovingAverage::new(0.9);
     averages.apply(p.parts()).unwrap();
     Optimizer::new(Adam::new(0.1)).minimize(&p.value().square().sum()).unwrap();
@@ -165,7 +165,7 @@ fn errors_say_what_is_wrong() {
     let folder = Folder::new();
     let (graph, [x, _], session) = local([1.0, 2.0], Kind::Resource);
     session.execute(&global_variables_initializer(&graph)).unwrap();
-    let saver = Saver::build(&graph).variables([&x]).make().unwrap();
+    let saver = Saver::builder(&graph).variables([&x]).build().unwrap();
     let error = saver.restore(&session, &folder.join("none")).unwrap_err();
     assert!(error.message.starts_with("The passed save_path is not a valid checkpoint: "), "{error}");
     let path = saver.save(&session, &folder.join("x"), None).unwrap();
@@ -173,14 +173,14 @@ fn errors_say_what_is_wrong() {
     assert_eq!(error.code, Code::NotFound);
     check_explained(&error, "a Variable name or other graph key that is missing", "Key y not found in checkpoint");
     let other = super::graph();
-    Variable::build(&other.root(), "x").shape([3]).kind(Kind::Reference).make();
+    Variable::builder(&other.root(), "x").shape([3]).kind(Kind::Reference).build();
     let error = Saver::new(&other).unwrap().restore(&Session::local(&other), &path).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
     let original = "Assign requires shapes of both tensors to match. lhs shape= [3] rhs shape= [2]";
     check_explained(&error, "a mismatch between the current graph and the graph", original);
     let error = saver.save(&session, &folder.join("checkpoint"), None).unwrap_err();
     assert!(error.message.starts_with("'latest_filename' collides with 'save_path'"), "{error}");
-    let error = Saver::build(&super::graph()).make().err().unwrap();
+    let error = Saver::builder(&super::graph()).build().err().unwrap();
     assert_eq!(error.message, "No variables to save");
 }
 
@@ -204,15 +204,15 @@ fn a_save_and_a_restore_tell_how_far_they_are() {
         let graph = graph();
         let device = |task: usize| if target.is_empty() { String::new() } else { format!("/job:ps/task:{task}") };
         let make = |name: &str, task: usize, floats: usize| {
-            Variable::build(&graph.root().on(&device(task)), name).shape([floats]).make()
+            Variable::builder(&graph.root().on(&device(task)), name).shape([floats]).build()
         };
         // Larger than the pieces that are read and written at once.
         let variables = [make("a", 0, 5 << 20), make("b", 1, 3 << 20)];
         let total = (8 << 20) * 4;
         let told: Arc<Mutex<Vec<Progress>>> = Arc::default();
         let noted = Arc::clone(&told);
-        let saver = Saver::build(&graph).sharded(sharded).progress(move |progress| noted.lock().push(progress));
-        let saver = saver.make().unwrap();
+        let saver = Saver::builder(&graph).sharded(sharded).progress(move |progress| noted.lock().push(progress));
+        let saver = saver.build().unwrap();
         let counters = ["bytes_saved", "bytes_restored"];
         let counters = [0, 1].map(|task| {
             let scope = graph.root().on(&device(task));

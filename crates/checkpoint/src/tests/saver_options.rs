@@ -10,7 +10,7 @@ use session::Session;
 /// A saver, and a session with values to save.
 fn saver(change: impl FnOnce(SaverBuilder) -> SaverBuilder) -> (Saver, Session) {
     let (graph, _, _) = counting();
-    let saver = change(Saver::build(&graph)).make().unwrap();
+    let saver = change(Saver::builder(&graph)).build().unwrap();
     let session = Session::local(&graph);
     session.execute(&global_variables_initializer(&graph)).unwrap();
     (saver, session)

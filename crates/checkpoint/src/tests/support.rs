@@ -1,7 +1,7 @@
 //! What the tests of `checkpoint` and `train` share.
 
 use graph::{Graph, Node, Output};
-use layers::{Formula, Formulas};
+use layers::{ScopeOps, TensorOps};
 use optimize::create_global_step;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tensor::DType;

@@ -21,11 +21,11 @@ impl Checkpoints {
         let style = "{prefix:10} {bar:30} {bytes}/{total_bytes}  {bytes_per_sec}";
         bar.set_style(ProgressStyle::with_template(style)?);
         let shown = bar.clone();
-        let saver = Saver::build(graph).sharded(true).progress(move |progress| {
+        let saver = Saver::builder(graph).sharded(true).progress(move |progress| {
             shown.set_length(progress.total);
             shown.set_position(progress.bytes);
         });
-        let (saver, folder) = (saver.make()?, folder.to_string_lossy().into_owned());
+        let (saver, folder) = (saver.build()?, folder.to_string_lossy().into_owned());
         // The checkpoints of earlier runs count towards the number that is kept.
         if let Some(state) = saver.checkpoint_state(&folder)? {
             saver.recover_last_checkpoints(&state.all_model_checkpoint_paths)?;

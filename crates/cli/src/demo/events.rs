@@ -31,7 +31,7 @@ impl Events {
         args: &Args,
     ) -> Result<Events> {
         let folder = folder.join(format!("worker-{number}"));
-        let writer = Arc::new(FileWriter::new(&folder.to_string_lossy())?);
+        let writer = Arc::new(FileWriter::new(&folder)?);
         writer.add_graph(graph)?;
         let cluster = match number {
             0 => Some(Events::cluster(graph, tasks, &writer, args)?),

@@ -32,13 +32,13 @@ impl Model {
         let labels = scope.placeholder(DType::I32, &[-1]);
         let variables = VariableScope::new(&scope);
         let layer = |units, number| Dense::new(units).kernel(Initializer::glorot_uniform().seeded(seed + number));
-        let hidden = layer(HIDDEN, 0).activation(Formula::relu).apply(&variables.enter("hidden"), &images);
+        let hidden = layer(HIDDEN, 0).activation(TensorOps::relu).apply(&variables.enter("hidden"), &images);
         let logits = layer(10, 1).apply(&variables.enter("logits"), &hidden);
         let loss = loss::sparse_softmax_cross_entropy(&labels, &logits);
         let correct = logits.argmax(1).cast(DType::I32).equals(&labels);
         let accuracy = correct.cast(DType::F32).mean();
         let step = train::create_global_step_in(&scope)?;
-        let train = Optimizer::new(Adam::new(rate)).minimize_with(&loss, &[], Some(&step))?;
+        let train = Optimizer::new(Adam::new(rate)).minimize_with(&loss, MinimizeOptions::new().step(&step))?;
         Ok(Model { images, labels, loss, accuracy, train, step })
     }
 }

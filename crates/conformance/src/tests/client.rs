@@ -56,12 +56,12 @@ fn losses(target: &str) -> Vec<f32> {
     let x = root.constant([[0f32, 0.], [0., 1.], [1., 0.], [1., 1.]]);
     let labels = root.constant([0i32, 1, 1, 0]);
     let layer = |units, seed| Dense::new(units).kernel(Initializer::glorot_uniform().seeded(seed));
-    let hidden = layer(8, 1).activation(Formula::tanh).apply(&variables.enter("hidden"), &x);
+    let hidden = layer(8, 1).activation(TensorOps::tanh).apply(&variables.enter("hidden"), &x);
     // One layer of each kind of variable.
     let logits = layer(2, 2).apply(&variables.enter("logits").kind(Kind::Reference), &hidden);
     let loss = loss::sparse_softmax_cross_entropy(&labels, &logits);
     let step = create_global_step(&graph).unwrap();
-    let train = Optimizer::new(Adam::new(0.05)).minimize_with(&loss, &[], Some(&step)).unwrap();
+    let train = Optimizer::new(Adam::new(0.05)).minimize_with(&loss, MinimizeOptions::new().step(&step)).unwrap();
     let session = open(target, &graph);
     session.execute(&global_variables_initializer(&graph)).unwrap();
     let next = |_| session.run::<(f32, ())>((&loss, &train)).unwrap().0;

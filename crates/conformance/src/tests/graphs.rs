@@ -41,7 +41,7 @@ fn run(target: &str, case: &GraphCase) -> Vec<String> {
 }
 
 fn open(target: &str, program: &Program) -> Result<Session> {
-    let graph: Graph = NewGraph::new();
+    let graph: Graph = AllOps::new();
     graph.import(&program.graph, &ImportOptions::default())?;
     let config = SessionConfig { isolate_state: true, step_timeout: Some(PATIENCE), ..SessionConfig::default() };
     Session::with_config(target, &graph, config)

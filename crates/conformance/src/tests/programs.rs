@@ -54,7 +54,7 @@ fn variables_alternate_between_the_ps_tasks() {
     let ones = |name: &str, dims: &[usize]| {
         let values = vec![1.0f32; dims.iter().product()];
         let initial = Initializer::Value(Tensor::from_slice(dims, &values).unwrap());
-        Variable::build(&scope, name).initializer(initial).make()
+        Variable::builder(&scope, name).initializer(initial).build()
     };
     let (w_0, b_0, w_1, b_1) = (ones("w_0", &[2, 3]), ones("b_0", &[3]), ones("w_1", &[3, 1]), ones("b_1", &[1]));
     let devices = [&w_0, &b_0, &w_1, &b_1].map(|variable| variable.handle().node().def().device.clone());
@@ -73,7 +73,7 @@ fn on_the_eighth_worker(graph: &Graph) -> (Output, Output, Node) {
     let filled = |scope: &Scope, name: &str, dims: &[usize], value: f32| {
         let values = vec![value; dims.iter().product()];
         let initial = Initializer::Value(Tensor::from_slice(dims, &values).unwrap());
-        Variable::build(scope, name).initializer(initial).make()
+        Variable::builder(scope, name).initializer(initial).build()
     };
     let (ps_0, ps_1) = (graph.root().on("/job:ps/task:0"), graph.root().on("/job:ps/task:1"));
     let (weights_1, biases_1) = (filled(&ps_0, "weights_1", &[4, 3], 0.5), filled(&ps_0, "biases_1", &[3], 0.0));
@@ -163,9 +163,9 @@ fn placement_is_logged_by_the_master() {
 
 /// A tutorial's client that has no target, with `x` on a worker and `w` on a ps.
 fn client(graph: &Graph) -> (Output, Output) {
-    let w = Variable::build(&graph.root().on("/job:ps/task:0"), "w")
+    let w = Variable::builder(&graph.root().on("/job:ps/task:0"), "w")
         .initializer(Initializer::Value([[1.0f32, 2.0], [3.0, 4.0]].into()))
-        .make();
+        .build();
     let x = graph.root().on("/job:worker/task:0").placeholder(DType::F32, &[1, 2]);
     let product = x.matmul(&w);
     (x, product)
@@ -266,7 +266,7 @@ fn received(metadata: &flowgrid::RunMetadata) -> BTreeMap<String, (usize, usize)
 
 /// A layer of 100 x 10 weights on the first ps and of 10 x 1 on the second, as in docs/parameter-update.md.
 fn layers(variables: &VariableScope, x: &Output) -> Output {
-    let hidden = Dense::new(10).bias(None).activation(Formula::tanh).apply(&variables.enter("hidden"), x);
+    let hidden = Dense::new(10).bias(None).activation(TensorOps::tanh).apply(&variables.enter("hidden"), x);
     Dense::new(1).bias(None).apply(&variables.enter("output"), &hidden).square().mean()
 }
 

@@ -71,7 +71,7 @@ struct Built {
 
 impl Built {
     fn new(case: &Case) -> Result<Built> {
-        let graph: Graph = NewGraph::new();
+        let graph: Graph = AllOps::new();
         let registry = ops::registry();
         let signature = Signatures::signature(&*registry, &case.op)
             .ok_or_else(|| not_found!("Op type not registered '{}'", case.op))?;

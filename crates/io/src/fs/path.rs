@@ -1,5 +1,7 @@
 //! File names: scheme, folder and base name. All functions are lexical; they do not access a file system.
 
+use status::{Result, invalid};
+
 /// The scheme of a name (`ram` in `ram://a/b`, empty for plain paths) and the rest.
 pub fn split_scheme(path: &str) -> (&str, &str) {
     let scheme_of = |at: usize| {
@@ -11,6 +13,11 @@ pub fn split_scheme(path: &str) -> (&str, &str) {
         Some(at) if scheme_of(at) => (&path[..at], &path[at + 3..]),
         _ => ("", path),
     }
+}
+
+/// A path as the name of a file. Names are UTF-8, since they may be URLs such as `s3://bucket/model`.
+pub fn to_str(path: &std::path::Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| invalid!("path {} is not valid UTF-8", path.display()))
 }
 
 /// The length of scheme and host at the start of a name.

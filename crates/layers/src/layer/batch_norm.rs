@@ -1,20 +1,12 @@
-//! Batch normalisation.
+//! Batch normalization.
 
+use super::{Layer, Phase};
 use crate::collection::UPDATE_OPS;
-use crate::{Formula, Formulas, Initializer, Variable, VariableScope};
+use crate::{Initializer, TensorOps, Variable, VariableScope};
 use graph::Output;
 use ops::raw;
 
-/// Whether a model learns or answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// It learns: statistics are the batch's, and their averages follow.
-    Training,
-    /// It answers: statistics are the averages.
-    Inference,
-}
-
-/// Normalises each channel (the last axis), with variables `gamma`, `beta`, `moving_mean` and `moving_variance`.
+/// Normalizes each channel (the last dimension), with variables `gamma`, `beta`, `moving_mean` and `moving_variance`.
 #[derive(Clone, Copy)]
 pub struct BatchNorm {
     momentum: f64,
@@ -28,12 +20,13 @@ impl Default for BatchNorm {
 }
 
 impl BatchNorm {
-    /// Averages that keep this share of their past, and a number that keeps divisors from zero.
+    /// `momentum` is the decay of the moving averages; `epsilon` is added to the variance, so that it is never zero.
     pub fn new(momentum: f64, epsilon: f64) -> BatchNorm {
         BatchNorm { momentum, epsilon }
     }
 
-    /// The layer on `x`. While training, the nodes that update the averages are in the collection of updates.
+    /// Applies the layer to `x`. In [`Phase::Training`] it adds the nodes that update the moving averages to the collection
+    /// [`UPDATE_OPS`]; the training step must run them.
     pub fn apply(&self, variables: &VariableScope, x: &Output, phase: Phase) -> Output {
         let x = x.seen_from(variables.scope());
         let Some(channels) = x.shape().rank().and_then(|rank| x.shape().dim(rank.checked_sub(1)?)) else {
@@ -83,5 +76,15 @@ impl BatchNorm {
         let step = (average - value) * (1.0 - self.momentum);
         let update = average.assign_sub(&step);
         average.graph().add_to_collection(UPDATE_OPS, update.name());
+    }
+}
+
+impl Layer for BatchNorm {
+    fn forward(&self, variables: &VariableScope, x: &Output, phase: Phase) -> Output {
+        self.apply(variables, x, phase)
+    }
+
+    fn default_name(&self) -> &str {
+        "batch_normalization"
     }
 }

@@ -1,12 +1,10 @@
-//! Convolutions and pooling of images, batch by height by width by channels.
+//! Convolutions of images, which have the dimensions batch, height, width and channels.
 
-use super::Activation;
+use super::{Activation, Layer, Phase};
 use crate::{Initializer, VariableScope};
 use graph::Output;
-use ops::nn::avg_pool::avg_pool;
 use ops::nn::bias::bias_add;
 use ops::nn::conv2d::conv2d;
-use ops::nn::max_pool::max_pool;
 
 /// A convolution with variables `kernel` and `bias`.
 #[derive(Clone)]
@@ -21,7 +19,8 @@ pub struct Conv2d {
 }
 
 impl Conv2d {
-    /// This many filters of this window: step 1, no padding, Glorot weights, zero bias, no activation.
+    /// This many filters of this size: stride 1, no padding, weights initialized by Glorot's rule, bias zero, no
+    /// activation.
     pub fn new(filters: usize, window: [usize; 2]) -> Conv2d {
         Conv2d {
             filters,
@@ -34,37 +33,37 @@ impl Conv2d {
         }
     }
 
-    /// With other steps.
+    /// Sets the strides.
     pub fn strides(mut self, strides: [i64; 2]) -> Conv2d {
         self.strides = strides;
         self
     }
 
-    /// Padded so that step 1 keeps the size.
+    /// Pads the images so that a stride of 1 keeps their size.
     pub fn same_padding(mut self) -> Conv2d {
         self.padding = "SAME";
         self
     }
 
-    /// With an activation.
+    /// Applies a function to the result: `.activation(TensorOps::relu)`.
     pub fn activation(mut self, activation: Activation) -> Conv2d {
         self.activation = Some(activation);
         self
     }
 
-    /// With other first weights.
+    /// Sets the initializer of the weights.
     pub fn kernel(mut self, initializer: Initializer) -> Conv2d {
         self.kernel = initializer;
         self
     }
 
-    /// With another first bias, or without one.
+    /// Sets the initializer of the bias; `None` for a layer without a bias.
     pub fn bias(mut self, initializer: Option<Initializer>) -> Conv2d {
         self.bias = initializer;
         self
     }
 
-    /// The layer on `images`, with its variables in `variables`.
+    /// Applies the layer to `images`; the variables are called `kernel` and `bias` in `variables`.
     pub fn apply(&self, variables: &VariableScope, images: &Output) -> Output {
         let images = images.seen_from(variables.scope());
         let Some(channels) = images.shape().dim(3) else {
@@ -84,12 +83,12 @@ impl Conv2d {
     }
 }
 
-/// The largest of each window.
-pub fn max_pool2d(images: &Output, window: [i64; 2], strides: [i64; 2], padding: &str) -> Output {
-    max_pool(images, [1, window[0], window[1], 1], [1, strides[0], strides[1], 1], padding)
-}
+impl Layer for Conv2d {
+    fn forward(&self, variables: &VariableScope, x: &Output, _: Phase) -> Output {
+        self.apply(variables, x)
+    }
 
-/// The mean of each window.
-pub fn avg_pool2d(images: &Output, window: [i64; 2], strides: [i64; 2], padding: &str) -> Output {
-    avg_pool(images, [1, window[0], window[1], 1], [1, strides[0], strides[1], 1], padding)
+    fn default_name(&self) -> &str {
+        "conv2d"
+    }
 }

@@ -1,7 +1,7 @@
-//! Layers that connect everything, and forgetting at random.
+//! Fully connected layers.
 
-use super::Activation;
-use crate::{Formula, Formulas, Initializer, VariableScope};
+use super::{Activation, Layer, Phase};
+use crate::{Initializer, TensorOps, VariableScope};
 use graph::Output;
 use ops::nn::bias::bias_add;
 use ops::raw;
@@ -16,30 +16,30 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// A layer of this many units: Glorot weights, zero bias, no activation.
+    /// A layer with this many outputs: weights initialized by Glorot's rule, bias zero, no activation.
     pub fn new(units: usize) -> Dense {
         Dense { units, activation: None, kernel: Initializer::glorot_uniform(), bias: Some(Initializer::Zeros) }
     }
 
-    /// With an activation: `.activation(Formula::relu)`.
+    /// Applies a function to the result: `.activation(TensorOps::relu)`.
     pub fn activation(mut self, activation: Activation) -> Dense {
         self.activation = Some(activation);
         self
     }
 
-    /// With other first weights.
+    /// Sets the initializer of the weights.
     pub fn kernel(mut self, initializer: Initializer) -> Dense {
         self.kernel = initializer;
         self
     }
 
-    /// With another first bias, or without one.
+    /// Sets the initializer of the bias; `None` for a layer without a bias.
     pub fn bias(mut self, initializer: Option<Initializer>) -> Dense {
         self.bias = initializer;
         self
     }
 
-    /// The layer on rows of `x`, with its variables in `variables`.
+    /// Applies the layer to the last dimension of `x`; the variables are called `kernel` and `bias` in `variables`.
     pub fn apply(&self, variables: &VariableScope, x: &Output) -> Output {
         let x = x.seen_from(variables.scope());
         let Some(width) = x.shape().dims().and_then(|dims| dims.last().copied()).and_then(|d| usize::try_from(d).ok())
@@ -59,14 +59,12 @@ impl Dense {
     }
 }
 
-/// Elements set to zero with probability `rate`, the others made larger by as much.
-pub fn dropout(x: &Output, rate: f64, seed: Option<i64>) -> Output {
-    if rate <= 0.0 {
-        return x.clone();
+impl Layer for Dense {
+    fn forward(&self, variables: &VariableScope, x: &Output, _: Phase) -> Output {
+        self.apply(variables, x)
     }
-    let scope = x.scope();
-    let random = ops::random::draw::random_uniform(&x.dims(), x.dtype(), seed);
-    let kept = raw::greater_equal(&random, &random.like(rate)).output();
-    let scaled = x * (1.0 / (1.0 - rate));
-    raw::select_v2(&kept, &scaled, &scope.constant(0f32).cast(x.dtype())).output()
+
+    fn default_name(&self) -> &str {
+        "dense"
+    }
 }

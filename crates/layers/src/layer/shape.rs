@@ -1,9 +1,9 @@
 //! Layers that only change shapes.
 
-use crate::Formula;
+use crate::TensorOps;
 use graph::Output;
 
-/// Each example as one row.
+/// Joins all dimensions but the first, so that each example is one row.
 pub fn flatten(x: &Output) -> Output {
     let width = x.shape().dims().and_then(|dims| dims.get(1..)?.iter().try_fold(1i64, |n, &d| (d >= 0).then(|| n * d)));
     match (width, x.shape().dim(0)) {

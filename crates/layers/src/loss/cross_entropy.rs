@@ -1,7 +1,7 @@
 //! Losses of probabilities.
 
 use super::{Reduction, weighted};
-use crate::Formula;
+use crate::TensorOps;
 use graph::Output;
 use ops::nn::cross_entropy::{softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits};
 

@@ -9,7 +9,7 @@ pub use cross_entropy::{
 };
 pub use regression::{absolute_difference, hinge_loss, huber_loss, l2_loss, mean_squared_error};
 
-use crate::Formula;
+use crate::TensorOps;
 use crate::collection::LOSSES;
 use graph::Output;
 use ops::raw;

@@ -1,7 +1,7 @@
 //! Losses of numbers.
 
 use super::{Reduction, weighted};
-use crate::Formula;
+use crate::TensorOps;
 use graph::Output;
 use ops::raw;
 

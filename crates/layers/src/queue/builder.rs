@@ -75,7 +75,7 @@ impl QueueBuilder {
     }
 
     /// Makes it.
-    pub fn make(self) -> Queue {
+    pub fn build(self) -> Queue {
         let op = match self.order {
             Order::Fifo => raw::fifo_queue_v2(&self.scope, &self.types),
             Order::PaddingFifo => raw::padding_fifo_queue_v2(&self.scope, &self.types),

@@ -2,7 +2,7 @@
 
 use super::graph;
 use crate::collection::global_variables_initializer;
-use crate::{Formula, Formulas, Initializer, Kind, Reuse, Variable, VariableScope};
+use crate::{Initializer, Kind, Reuse, ScopeOps, TensorOps, Variable, VariableScope};
 use session::Session;
 
 #[test]
@@ -49,7 +49,7 @@ fn variables_change_as_they_are_told() {
         let graph = graph();
         let root = graph.root();
         let first = Initializer::Value([[1f32, 2.], [3., 4.]].into());
-        let w = Variable::build(&root, "w").initializer(first).kind(kind).make();
+        let w = Variable::builder(&root, "w").initializer(first).kind(kind).build();
         let session = Session::local(&graph);
         session.execute(&global_variables_initializer(&graph)).unwrap();
         let indices = root.constant([1i32]);

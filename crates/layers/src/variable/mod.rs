@@ -1,4 +1,4 @@
-//! A variable: state of a device that a graph reads and changes.
+//! Variables: state of a device that a graph reads and updates.
 
 mod builder;
 mod partitioned;
@@ -7,7 +7,7 @@ mod record;
 mod scope;
 mod slice;
 
-pub use builder::VariableBuilder;
+pub use builder::{VariableBuilder, VariableCreator};
 pub use partitioned::PartitionedVariable;
 pub use partitioner::Partitioner;
 pub use scope::{Reuse, VariableScope};
@@ -20,17 +20,17 @@ use std::ops::Deref;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape};
 
-/// How a variable is represented.
+/// The representation of a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// A handle; reads and writes are nodes of their own.
     #[default]
     Resource,
-    /// A reference to a buffer, TensorFlow's first kind.
+    /// A reference to a buffer: the kind of TensorFlow's first versions.
     Reference,
 }
 
-/// A variable; a cheap shared handle. In formulas it stands for its value.
+/// A variable. Cloning it is cheap. It dereferences to its value, so `TensorOps` work on it.
 #[derive(Clone)]
 pub struct Variable(Arc<Inner>);
 
@@ -46,32 +46,32 @@ struct Inner {
 }
 
 impl Variable {
-    /// A variable of float zeros.
+    /// A trainable variable of float zeros.
     pub fn zeros(scope: &Scope, name: &str, shape: impl Into<Shape>) -> Variable {
-        Variable::build(scope, name).shape(shape).make()
+        Variable::builder(scope, name).shape(shape).build()
     }
 
-    /// A variable that begins as the value of `initial`.
+    /// A variable whose initial value is that of a node.
     pub fn new(scope: &Scope, name: &str, initial: &Output) -> Variable {
-        Variable::build(scope, name).value(initial).make()
+        Variable::builder(scope, name).value(initial).build()
     }
 
-    /// A variable with more to say about it; float zeros unless said otherwise.
-    pub fn build(scope: &Scope, name: &str) -> VariableBuilder {
+    /// The settings of a new variable called `name`.
+    pub fn builder(scope: &Scope, name: &str) -> VariableBuilder {
         VariableBuilder::new(scope, name)
     }
 
-    /// The reference or handle itself: what updates and gradients mean.
+    /// The reference or handle, which updates and gradients refer to.
     pub fn handle(&self) -> &Output {
         &self.0.handle
     }
 
-    /// The value as one node reads it, some time during the step.
+    /// The value as read by one node, at some time during the step.
     pub fn value(&self) -> &Output {
         &self.0.value
     }
 
-    /// The value as a new node reads it, after what `scope` waits for.
+    /// The value as read by a new node, which runs after the control inputs of `scope`.
     pub fn read(&self, scope: &Scope) -> Output {
         let scope = scope.beside(self.0.handle.node());
         let handle = self.0.handle.seen_from(&scope);
@@ -81,52 +81,52 @@ impl Variable {
         }
     }
 
-    /// The node that gives it its initial value.
+    /// The node that assigns the initial value.
     pub fn initializer(&self) -> &Node {
         &self.0.initializer
     }
 
-    /// Its initial value.
+    /// The initial value.
     pub fn initial_value(&self) -> &Output {
         &self.0.initial_value
     }
 
-    /// Its name.
+    /// The name.
     pub fn name(&self) -> String {
         self.0.handle.node().name()
     }
 
-    /// Its element type.
+    /// The element type.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// What is known of its shape.
+    /// The shape, as far as it is known.
     pub fn shape(&self) -> PartialShape {
         self.0.value.shape()
     }
 
-    /// How it is represented.
+    /// The representation.
     pub fn kind(&self) -> Kind {
         if self.0.handle.full_dtype() == DType::RESOURCE { Kind::Resource } else { Kind::Reference }
     }
 
-    /// Whether optimizers change it.
+    /// Whether optimizers update it.
     pub fn is_trainable(&self) -> bool {
         self.0.trainable
     }
 
-    /// Which part of a larger variable it is, if it is one.
+    /// The part of a larger variable that it is, if it is one.
     pub fn slice(&self) -> Option<&SaveSlice> {
         self.0.slice.as_ref()
     }
 
-    /// The graph it is in.
+    /// The graph.
     pub fn graph(&self) -> &Graph {
         self.0.handle.scope().graph()
     }
 
-    /// A node that sets it.
+    /// A node that assigns a value.
     pub fn assign(&self, value: &Output) -> Node {
         let handle = self.seen_beside(value.scope());
         match self.kind() {
@@ -135,7 +135,7 @@ impl Variable {
         }
     }
 
-    /// A node that adds to it.
+    /// A node that adds a value.
     pub fn assign_add(&self, value: &Output) -> Node {
         let handle = self.seen_beside(value.scope());
         match self.kind() {
@@ -144,7 +144,7 @@ impl Variable {
         }
     }
 
-    /// A node that subtracts from it.
+    /// A node that subtracts a value.
     pub fn assign_sub(&self, value: &Output) -> Node {
         let handle = self.seen_beside(value.scope());
         match self.kind() {
@@ -153,7 +153,7 @@ impl Variable {
         }
     }
 
-    /// A node that sets rows.
+    /// A node that assigns rows.
     pub fn scatter_update(&self, indices: &Output, rows: &Output) -> Node {
         self.scatter(Update::Assign, indices, rows)
     }
@@ -176,7 +176,7 @@ impl Variable {
         }
     }
 
-    /// Rows by number, read without reading the rest.
+    /// The rows with these indices, read without reading the others.
     pub fn gather(&self, indices: &Output) -> Output {
         let handle = self.seen_beside(indices.scope());
         match self.kind() {
@@ -185,7 +185,7 @@ impl Variable {
         }
     }
 
-    /// Whether it has a value, as a node tells.
+    /// Whether it has a value: a node that tells when it runs.
     pub fn is_initialized(&self) -> Output {
         let handle = self.seen_beside(&self.graph().root());
         match self.kind() {
@@ -194,7 +194,7 @@ impl Variable {
         }
     }
 
-    /// The handle, whose users are made in `scope` and placed where the variable is.
+    /// The handle, whose consumers are created in `scope` and colocated with the variable.
     fn seen_beside(&self, scope: &Scope) -> Output {
         self.0.handle.seen_from(&scope.beside(self.0.handle.node()))
     }

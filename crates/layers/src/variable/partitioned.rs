@@ -1,7 +1,7 @@
 //! A variable in parts, each of which may be on a task of its own.
 
 use super::{SaveSlice, Variable, VariableBuilder};
-use crate::formula::Formulas;
+use crate::ScopeOps;
 use graph::{Output, Scope};
 use ops::raw;
 use status::invalid;
@@ -107,7 +107,7 @@ impl VariableBuilder {
         builder.value = whole.map(|whole| cut(&whole.seen_from(inside), &slice));
         builder.shape = slice.shape.clone();
         builder.slice = Some(slice);
-        builder.make()
+        builder.build()
     }
 }
 

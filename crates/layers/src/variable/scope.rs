@@ -1,24 +1,25 @@
-//! Variables by name: a scope in which the same name means the same variable.
+//! Variables by name: in a scope, the same name is the same variable.
 
-use super::{Kind, PartitionedVariable, Partitioner, Variable};
+use super::{Kind, PartitionedVariable, Partitioner, Variable, VariableBuilder, VariableCreator};
 use crate::Initializer;
 use graph::Scope;
 use status::{Error, Result, invalid};
+use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape};
 
-/// What asking for a name means.
+/// Whether a scope creates variables or finds them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// A new variable; that there is one is an error.
+    /// A new variable; it is an error if the name is in use.
     #[default]
     Never,
-    /// The variable of that name; that there is none is an error.
+    /// The variable of that name; it is an error if there is none.
     Always,
     /// The variable of that name, or a new one.
     Auto,
 }
 
-/// A place where the variables of a graph are found by name; a cheap shared handle.
+/// A scope in which the variables of a graph are found by name, and the settings of new ones. Cloning it is cheap.
 #[derive(Clone)]
 pub struct VariableScope {
     scope: Scope,
@@ -28,6 +29,7 @@ pub struct VariableScope {
     dtype: DType,
     initializer: Option<Initializer>,
     partitioner: Option<Partitioner>,
+    creators: Vec<VariableCreator>,
 }
 
 impl VariableScope {
@@ -41,16 +43,17 @@ impl VariableScope {
             dtype: DType::F32,
             initializer: None,
             partitioner: None,
+            creators: Vec::new(),
         }
     }
 
-    /// The scope called `name` inside this one: variables are called `name/…`, other nodes too, unless that
-    /// name was used before.
+    /// The scope called `name` inside this one. Variables are called `name/…`. So are other nodes, unless that name was
+    /// used before.
     pub fn enter(&self, name: &str) -> VariableScope {
         VariableScope { scope: self.scope.named(name), path: format!("{}{name}/", self.path), ..self.clone() }
     }
 
-    /// The same scope with another meaning of names.
+    /// The same scope, which creates or finds variables by this rule.
     pub fn reuse(&self, reuse: Reuse) -> VariableScope {
         VariableScope { reuse, ..self.clone() }
     }
@@ -65,7 +68,7 @@ impl VariableScope {
         VariableScope { dtype, ..self.clone() }
     }
 
-    /// The same scope, whose new variables begin like this.
+    /// The same scope, whose new variables have this initializer.
     pub fn initializer(&self, initializer: Initializer) -> VariableScope {
         VariableScope { initializer: Some(initializer), ..self.clone() }
     }
@@ -75,18 +78,37 @@ impl VariableScope {
         VariableScope { partitioner: Some(partitioner), ..self.clone() }
     }
 
-    /// Where nodes go.
+    /// The same scope, in which `creator` creates new variables. It gets the settings of the variable and calls
+    /// `build` on them, which reaches the creator that was added before, or adds the nodes; or it returns another
+    /// variable. The creator that was added last is called first, as in TensorFlow's `variable_creator_scope`.
+    ///
+    /// ```
+    /// # use flowgrid_layers as layers;
+    /// # use graph::Graph;
+    /// # use layers::{Initializer, VariableScope};
+    /// let graph = Graph::with_ops(ops::registry());
+    /// let variables = VariableScope::new(&graph.root())
+    ///     .creator(|settings| settings.initializer(Initializer::Ones).trainable(false).build());
+    /// assert!(!variables.get("w", [2, 3]).is_trainable());
+    /// ```
+    pub fn creator(&self, creator: impl Fn(VariableBuilder) -> Variable + Send + Sync + 'static) -> VariableScope {
+        let mut scope = self.clone();
+        scope.creators.push(Arc::new(creator));
+        scope
+    }
+
+    /// The scope of the graph to which nodes go.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The variable called `name`; a new one begins as the scope says, or by Glorot's rule.
+    /// The variable called `name`. A new one has the initializer of the scope, or Glorot's.
     pub fn get(&self, name: &str, shape: impl Into<Shape>) -> Variable {
-        self.get_with(name, shape, self.beginning(), true)
+        self.get_with(name, shape, self.default_initializer(), true)
     }
 
-    /// How a new variable begins if nobody says.
-    fn beginning(&self) -> Initializer {
+    /// The initializer of new variables for which none is given.
+    fn default_initializer(&self) -> Initializer {
         let fallback = match self.dtype.is_integer() || self.dtype == DType::BOOL {
             true => Initializer::Zeros,
             false => Initializer::glorot_uniform(),
@@ -94,7 +116,7 @@ impl VariableScope {
         self.initializer.clone().unwrap_or(fallback)
     }
 
-    /// The variable called `name`; says how a new one begins and whether optimizers change it.
+    /// As [`VariableScope::get`], with the initializer of a new variable and whether optimizers update it.
     pub fn get_with(&self, name: &str, shape: impl Into<Shape>, initializer: Initializer, trainable: bool) -> Variable {
         let (path, shape) = (format!("{}{name}", self.path), shape.into());
         let place = self.scope.reenter(self.path.trim_end_matches('/'));
@@ -105,16 +127,21 @@ impl VariableScope {
         if let Some(variable) = known {
             return variable;
         }
-        let builder = Variable::build(&place, name).shape(shape).dtype(self.dtype).kind(self.kind);
-        builder.initializer(initializer).trainable(trainable).make()
+        self.settings(&place, name, shape).initializer(initializer).trainable(trainable).build()
     }
 
-    /// The variable called `name` in parts, as the scope's partitioner says; begins like those of `get`.
+    /// What the scope says of a new variable.
+    fn settings(&self, place: &Scope, name: &str, shape: Shape) -> VariableBuilder {
+        let settings = Variable::builder(place, name).shape(shape).dtype(self.dtype).kind(self.kind);
+        self.creators.iter().fold(settings, |settings, creator| settings.creator(creator.clone()))
+    }
+
+    /// The variable called `name` in parts, as the scope's partitioner says. A new one is initialized as by `get`.
     pub fn get_partitioned(&self, name: &str, shape: impl Into<Shape>) -> PartitionedVariable {
-        self.get_partitioned_with(name, shape, self.beginning(), true)
+        self.get_partitioned_with(name, shape, self.default_initializer(), true)
     }
 
-    /// As `get_partitioned`; says how a new one begins and whether optimizers change it.
+    /// As `get_partitioned`, with the initializer of a new variable and whether optimizers update it.
     pub fn get_partitioned_with(
         &self,
         name: &str,
@@ -133,11 +160,10 @@ impl VariableScope {
         if let Some(variable) = known {
             return variable;
         }
-        let builder = Variable::build(&place, name).shape(shape).dtype(self.dtype).kind(self.kind);
-        builder.initializer(initializer).trainable(trainable).partitioned(axis, count)
+        self.settings(&place, name, shape).initializer(initializer).trainable(trainable).partitioned(axis, count)
     }
 
-    /// How a variable is split, or why its name cannot be given.
+    /// How a variable is split, or why the name is refused.
     fn split(&self, path: &str, known: Option<&PartitionedVariable>, shape: &Shape) -> Result<(usize, usize)> {
         let parts = self.partitioner.map(|rule| rule.parts(shape, self.dtype)).transpose()?;
         let Some(known) = known else {
@@ -168,7 +194,7 @@ impl VariableScope {
         }
     }
 
-    /// Why a name cannot be given.
+    /// Why a name is refused.
     fn refusal(&self, path: &str, known: Option<&Variable>, shape: &Shape) -> Option<Error> {
         match (known, self.reuse) {
             (Some(_), Reuse::Never) => Some(invalid!(

@@ -6,7 +6,7 @@ use graph::Graph;
 use layers::collection::{
     MOVING_AVERAGE_VARIABLES, global_variables, global_variables_initializer, variables as collected,
 };
-use layers::{Formula, Formulas, Initializer, Variable};
+use layers::{Initializer, ScopeOps, TensorOps, Variable};
 use session::{Session, feeds};
 use tensor::DType;
 
@@ -75,8 +75,8 @@ fn averages_of_values_have_tensorflows_names() {
 /// Variables w and b, which are trained, and c and d, which are not; averages of w and d.
 fn averaged(graph: &Graph) -> (ExponentialMovingAverage, [Variable; 4]) {
     let build = |name: &str, trainable: bool| {
-        let builder = Variable::build(&graph.root(), name).initializer(Initializer::Constant(3.0));
-        builder.trainable(trainable).make()
+        let builder = Variable::builder(&graph.root(), name).initializer(Initializer::Constant(3.0));
+        builder.trainable(trainable).build()
     };
     let [w, b, c, d] = [build("w", true), build("b", true), build("c", false), build("d", false)];
     (ExponentialMovingAverage::new(0.5), [w, b, c, d])
@@ -105,7 +105,7 @@ fn variables_are_restored_from_their_averages() {
 fn the_share_that_is_fresh_is_a_float_even_for_doubles() {
     let graph = graph();
     let first = Initializer::Value([1f64, 2.0].into());
-    let w = Variable::build(&graph.root(), "w").initializer(first).make();
+    let w = Variable::builder(&graph.root(), "w").initializer(first).build();
     let averages = ExponentialMovingAverage::new(0.9);
     let follow = averages.apply(std::slice::from_ref(&w)).unwrap();
     let session = Session::local(&graph);

@@ -4,14 +4,14 @@ use super::graph;
 use crate::Optimizer;
 use crate::{Adagrad, Adam, Ftrl, GradientDescent, Momentum, RmsProp};
 use layers::collection::global_variables_initializer;
-use layers::{Formula, Initializer, Variable};
+use layers::{Initializer, TensorOps, Variable};
 use session::Session;
 use status::Code;
 
 /// What two steps make of two numbers.
 fn learned(optimizer: &Optimizer) -> Vec<f32> {
     let graph = graph();
-    let w = Variable::build(&graph.root(), "w").initializer(Initializer::Value([1f32, -2.0].into())).make();
+    let w = Variable::builder(&graph.root(), "w").initializer(Initializer::Value([1f32, -2.0].into())).build();
     let train = optimizer.minimize(&w.value().square().sum()).unwrap();
     let session = Session::local(&graph);
     session.execute(&global_variables_initializer(&graph)).unwrap();

@@ -2,9 +2,9 @@
 
 use super::graph;
 use crate::clip::dense;
-use crate::gradients;
+use crate::{GradientTarget, gradient, gradients, gradients_with};
 use graph::Output;
-use layers::{Formula, Formulas};
+use layers::{ScopeOps, TensorOps, Variable};
 use session::{Session, feeds};
 use tensor::{DType, Tensor};
 
@@ -114,7 +114,7 @@ fn weighted(y: &Output) -> Output {
 }
 
 fn slope_of(y: &Output, x: &Output) -> Output {
-    match gradients(&[&weighted(y)], &[x]).unwrap().remove(0) {
+    match gradients_with(&[&weighted(y)], &[x], &Default::default()).unwrap().remove(0) {
         Some(gradient) => dense(&gradient).seen_from(x.scope()),
         // A straight line has no second slope.
         None => x.zeros_like(),
@@ -154,8 +154,8 @@ fn integers_and_stops_have_no_gradient() {
     let x = graph.root().placeholder(DType::F32, &[2]);
     let n = x.cast(DType::I32).cast(DType::F32);
     let stopped = x.square().stop_gradient();
-    assert!(gradients(&[&n], &[&x]).unwrap()[0].is_none());
-    assert!(gradients(&[&stopped], &[&x]).unwrap()[0].is_none());
+    assert!(gradients_with(&[&n], &[&x], &Default::default()).unwrap()[0].is_none());
+    assert!(gradients_with(&[&stopped], &[&x], &Default::default()).unwrap()[0].is_none());
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn an_op_without_a_rule_is_named() {
     let graph = graph();
     let x = graph.root().placeholder(DType::F32, &[2, 2]);
     let y = graph.root().op("Mod").named("rest").input(&x).input(&x).output();
-    let error = gradients(&[&y], &[&x]).unwrap_err();
+    let error = gradient(&y, &x).unwrap_err();
     assert_eq!(error.message, "No gradient defined for operation 'rest' (op type: Mod)");
 }
 
@@ -173,8 +173,54 @@ fn stop_gradients_holds_values_still() {
     let x = graph.root().placeholder(DType::F32, &[]);
     let y = x.square();
     let z = &y * &x;
-    let options = gradient::GradientOptions { stop: vec![y.clone()], ..Default::default() };
-    let slope = crate::gradients_with(&[&z], &[&x], &options).unwrap().remove(0).unwrap();
+    let options = ::gradient::GradientOptions { stop: vec![y.clone()], ..Default::default() };
+    let slope = gradients_with(&[&z], &[&x], &options).unwrap().remove(0).unwrap();
     let slope: f32 = Session::local(&graph).run_with(&dense(&slope), feeds! { &x => 3f32 }).unwrap();
     assert_eq!(slope, 9.0);
+}
+
+#[test]
+fn gradients_of_variables_count_every_read() {
+    let graph = graph();
+    let (a, b) = (Variable::zeros(&graph.root(), "a", []), Variable::zeros(&graph.root(), "b", []));
+    let read_twice = a.value() * &a.read(&graph.root()) + b.value() * 5.0;
+    let [da, db]: [Output; 2] = gradients(&read_twice, &[&a, &b]).unwrap().try_into().unwrap();
+    let session = Session::local(&graph);
+    let four = graph.root().constant(4f32);
+    session.execute(&a.assign(&four)).unwrap();
+    session.execute(&b.assign(&four)).unwrap();
+    assert_eq!(session.run::<(f32, f32)>((&da, &db)).unwrap(), (8.0, 5.0));
+}
+
+#[test]
+fn a_gradient_can_be_differentiated_again() {
+    let graph = graph();
+    let x = graph.root().placeholder(DType::F32, &[]);
+    let cube = &x * &x * &x;
+    let slope = gradient(&cube, &x).unwrap();
+    let bend = gradient(&slope, &x).unwrap();
+    let found: (f32, f32) = Session::local(&graph).run_with((&slope, &bend), feeds! { &x => 2f32 }).unwrap();
+    assert_eq!(found, (12.0, 12.0));
+}
+
+#[test]
+fn a_gradient_of_gathered_rows_is_dense_or_slices() {
+    let graph = graph();
+    let table = Variable::zeros(&graph.root(), "table", [3, 2]);
+    let sum = (table.gather(&graph.root().constant([1i32, 1])) * 2.0).sum();
+    let slices = gradients_with(&[&sum], &[&table.gradient_target()], &Default::default()).unwrap().remove(0);
+    assert!(matches!(slices, Some(op::Gradient::Sparse(_))));
+    let dense = gradient(&sum, &table).unwrap();
+    let session = Session::local(&graph);
+    session.execute(table.initializer()).unwrap();
+    assert_eq!(session.run::<Vec<[f32; 2]>>(&dense).unwrap(), [[0.0, 0.0], [4.0, 4.0], [0.0, 0.0]]);
+}
+
+#[test]
+fn a_missing_gradient_is_an_error() {
+    let graph = graph();
+    let x = graph.root().op("Placeholder").named("x").attr("dtype", DType::F32).output();
+    let y = graph.root().op("Const").named("y").attr("value", Tensor::from(1f32)).attr("dtype", DType::F32).output();
+    let error = gradient(&y, &x).unwrap_err();
+    assert_eq!(error.message, "y:0 does not depend on x:0, so there is no gradient");
 }

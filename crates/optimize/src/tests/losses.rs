@@ -3,7 +3,7 @@
 use super::{graph, values};
 use crate::*;
 use layers::collection::global_variables_initializer;
-use layers::{Formula, Formulas, Initializer, Kind, Variable};
+use layers::{Initializer, Kind, ScopeOps, TensorOps, Variable};
 use op::Gradient;
 use ops::nn::cross_entropy::sparse_softmax_cross_entropy_with_logits;
 use session::Session;
@@ -32,7 +32,7 @@ fn losses(name: &str, kind: Kind, sparse: bool, count: usize) -> Vec<f32> {
     let graph = graph();
     let root = graph.root();
     let variable = |name: &str, shape: &[usize], scale: f64| {
-        Variable::build(&root, name).initializer(Initializer::Value(values(shape, scale))).kind(kind).make()
+        Variable::builder(&root, name).initializer(Initializer::Value(values(shape, scale))).kind(kind).build()
     };
     let table = variable("table", &[5, 3], 1.0);
     let w = variable("w", &[3, 4], 0.7);
@@ -46,7 +46,7 @@ fn losses(name: &str, kind: Kind, sparse: bool, count: usize) -> Vec<f32> {
     let wanted = root.constant([0i32, 2, 1, 3]);
     let loss = sparse_softmax_cross_entropy_with_logits(&logits, &wanted).mean();
     let optimizer = optimizer(name, &step);
-    let mut pairs = optimizer.compute_gradients(&loss, &[]).unwrap();
+    let mut pairs = optimizer.compute_gradients(&loss).unwrap();
     assert_eq!(pairs.len(), 3);
     if name == "Clipped" {
         let gradients: Vec<Gradient> = pairs.iter().filter_map(|(gradient, _)| gradient.clone()).collect();
@@ -60,7 +60,7 @@ fn losses(name: &str, kind: Kind, sparse: bool, count: usize) -> Vec<f32> {
             _ => {}
         }
     }
-    let train = optimizer.apply_gradients(&pairs, Some(&step)).unwrap();
+    let train = optimizer.apply_gradients_with(&pairs, MinimizeOptions::new().step(&step)).unwrap();
     let session = Session::local(&graph);
     session.execute(&global_variables_initializer(&graph)).unwrap();
     let mut found = Vec::new();

@@ -3,7 +3,7 @@
 use super::graph;
 use crate::schedule::*;
 use graph::Output;
-use layers::Formulas;
+use layers::ScopeOps;
 use session::{Session, feeds};
 use tensor::DType;
 

@@ -1,9 +1,9 @@
 //! Nodes and variables that optimizers and averages add to a graph.
 
 use super::graph;
-use crate::{Adam, ExponentialMovingAverage, Momentum, Optimizer};
+use crate::{Adam, ExponentialMovingAverage, MinimizeOptions, Momentum, Optimizer};
 use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
-use layers::{Formula, Formulas, Initializer, Kind, Variable};
+use layers::{Initializer, Kind, ScopeOps, TensorOps, Variable};
 use session::Session;
 
 fn names(variables: &[Variable]) -> Vec<String> {
@@ -14,7 +14,7 @@ fn names(variables: &[Variable]) -> Vec<String> {
 fn slots_are_named_after_their_variables() {
     for kind in [Kind::Resource, Kind::Reference] {
         let graph = graph();
-        let w = Variable::build(&graph.root(), "w").shape([2]).kind(kind).make();
+        let w = Variable::builder(&graph.root(), "w").shape([2]).kind(kind).build();
         let train = Optimizer::new(Adam::new(0.1)).minimize(&w.square().sum()).unwrap();
         Optimizer::new(Momentum::new(0.1, 0.9)).minimize(&w.square().sum()).unwrap();
         assert_eq!(train.name(), "Adam");
@@ -28,7 +28,7 @@ fn slots_are_named_after_their_variables() {
 fn averages_follow() {
     let graph = graph();
     let root = graph.root();
-    let w = Variable::build(&root, "w").initializer(Initializer::Constant(10.0)).make();
+    let w = Variable::builder(&root, "w").initializer(Initializer::Constant(10.0)).build();
     let averages = ExponentialMovingAverage::new(0.9);
     let follow = averages.apply(std::slice::from_ref(&w)).unwrap();
     let average = averages.average(&w).unwrap();
@@ -59,12 +59,13 @@ fn a_loss_without_variables_is_refused() {
 fn training_nodes_are_collected_and_grouped_by_device() {
     let graph = graph();
     let on = |task: usize| graph.root().on(&format!("/job:ps/task:{task}"));
-    let a = Variable::build(&on(1), "a").shape([2]).make();
-    let b = Variable::build(&on(0), "b").shape([2]).make();
+    let a = Variable::builder(&on(1), "a").shape([2]).build();
+    let b = Variable::builder(&on(0), "b").shape([2]).build();
     let step = crate::get_or_create_global_step(&graph).unwrap();
     let loss = (a.read(&graph.root()) + b.read(&graph.root())).square().sum();
     let first = Optimizer::new(Adam::new(0.1)).minimize(&loss).unwrap();
-    let second = Optimizer::new(Momentum::new(0.1, 0.9)).minimize_with(&loss, &[], Some(&step)).unwrap();
+    let second =
+        Optimizer::new(Momentum::new(0.1, 0.9)).minimize_with(&loss, MinimizeOptions::new().step(&step)).unwrap();
     assert_eq!(layers::collection::nodes(&graph, layers::collection::TRAIN_OP), [first, second]);
     let def = graph.to_def().unwrap();
     let waits = |name: &str| {

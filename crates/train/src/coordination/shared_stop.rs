@@ -21,7 +21,7 @@ impl SharedStop {
     /// The stop of this name, on the device of `scope`.
     pub fn new(scope: &Scope, name: &str) -> SharedStop {
         let queue = Queue::fifo(scope, &[DType::BOOL]).shapes(&[PartialShape::scalar()]).shared_name(name).name(name);
-        let queue = queue.make();
+        let queue = queue.build();
         SharedStop { wait: queue.dequeue().remove(0).node().clone(), close: queue.close(true) }
     }
 

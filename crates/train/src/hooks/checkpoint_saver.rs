@@ -7,10 +7,11 @@ use checkpoint::saver::{SaveOptions, Saver};
 use checkpoint::write_graph_text;
 use graph::{Graph, Output};
 use io::event::{SessionLog, SessionStatus};
-use io::fs::path;
+use io::fs::path::{join, to_str};
 use parking_lot::Mutex;
 use session::Session;
 use status::{Result, internal};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
@@ -61,7 +62,7 @@ pub struct CheckpointSaver {
 /// What writes a checkpoint, on whichever thread.
 #[derive(Clone)]
 struct Writer {
-    folder: String,
+    folder: PathBuf,
     basename: String,
     saver: Source,
     listeners: Arc<Mutex<Vec<Box<dyn CheckpointSaverListener>>>>,
@@ -78,18 +79,18 @@ enum Source {
 
 impl CheckpointSaver {
     /// Writes to `folder` with this saver.
-    pub fn new(folder: &str, every: Every, saver: Arc<Saver>) -> CheckpointSaver {
-        CheckpointSaver::over(folder, every, Source::Given(saver))
+    pub fn new(folder: impl AsRef<Path>, every: Every, saver: Arc<Saver>) -> CheckpointSaver {
+        CheckpointSaver::over(folder.as_ref(), every, Source::Given(saver))
     }
 
     /// Writes to `folder` with the saver of a scaffold.
-    pub fn of_scaffold(folder: &str, every: Every, scaffold: Arc<Scaffold>) -> CheckpointSaver {
-        CheckpointSaver::over(folder, every, Source::Scaffold(scaffold))
+    pub fn of_scaffold(folder: impl AsRef<Path>, every: Every, scaffold: Arc<Scaffold>) -> CheckpointSaver {
+        CheckpointSaver::over(folder.as_ref(), every, Source::Scaffold(scaffold))
     }
 
-    fn over(folder: &str, every: Every, saver: Source) -> CheckpointSaver {
+    fn over(folder: &Path, every: Every, saver: Source) -> CheckpointSaver {
         let writer = Writer {
-            folder: folder.to_string(),
+            folder: folder.to_path_buf(),
             basename: "model.ckpt".to_string(),
             saver,
             listeners: Arc::default(),
@@ -201,7 +202,7 @@ impl Writer {
 
     /// Writes a checkpoint, and tells when steps may go on; says whether a listener wants to stop.
     fn save(&self, session: &Session, counter: &Output, read: impl FnOnce(i64)) -> Result<bool> {
-        let prefix = path::join(&self.folder, &self.basename);
+        let prefix = join(to_str(&self.folder)?, &self.basename);
         let options = SaveOptions { write_meta_graph: self.save_graph, ..SaveOptions::default() };
         let mut at = 0;
         self.saver()?.save_snapshot(session, &prefix, counter, &options, |step| {
@@ -225,7 +226,7 @@ impl Writer {
         let saver = self.saver()?;
         match self.save_graph {
             true => write_graph_text(saver.systems(), &self.folder, graph)?,
-            false => saver.systems().create_dirs(&self.folder)?,
+            false => saver.systems().create_dirs(to_str(&self.folder)?)?,
         }
         self.events.as_ref().map_or(Ok(()), |events| events.add_graph(graph))
     }

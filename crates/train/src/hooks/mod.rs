@@ -36,6 +36,7 @@ use io::FileSystems;
 use session::Session;
 use status::{Result, failed_precondition};
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 use tensor::Tensor;
 
@@ -64,7 +65,7 @@ fn stale_step(values: &RunValues) -> Result<i64> {
 }
 
 /// An event file in a folder, in which others may begin in the same second.
-pub(crate) fn event_file(systems: &FileSystems, folder: &str) -> Result<Arc<FileWriter>> {
+pub(crate) fn event_file(systems: &FileSystems, folder: impl AsRef<Path>) -> Result<Arc<FileWriter>> {
     // Every `RandomState` has keys of its own, so its hash of nothing is as good as a random number.
     let suffix = format!(".{:016x}", RandomState::new().hash_one(()));
     let options = FileWriterOptions { suffix, ..FileWriterOptions::default() };

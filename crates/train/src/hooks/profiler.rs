@@ -5,16 +5,17 @@ use crate::FileWriter;
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::{Graph, Output};
 use io::FileSystems;
-use io::fs::path;
+use io::fs::path::{join, to_str};
 use session::{RunMetadata, RunOptions, Session, chrome_trace};
 use status::Result;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Writes `timeline-<step>.json` every so often, which Perfetto and Chrome show; and what the step told about itself as
 /// an event with the tag `step_<step>`, which TensorBoard shows with the graph.
 pub struct Profiler {
     systems: FileSystems,
-    folder: String,
+    folder: PathBuf,
     events: Option<Arc<FileWriter>>,
     timer: Timer,
     counter: Option<Output>,
@@ -25,10 +26,10 @@ pub struct Profiler {
 
 impl Profiler {
     /// Writes to `folder`, with an event file of its own.
-    pub fn new(folder: &str, every: Every) -> Profiler {
+    pub fn new(folder: impl AsRef<Path>, every: Every) -> Profiler {
         Profiler {
             systems: FileSystems::local(),
-            folder: folder.to_string(),
+            folder: folder.as_ref().to_path_buf(),
             events: None,
             timer: Timer::new(every),
             counter: None,
@@ -51,8 +52,9 @@ impl Profiler {
     }
 
     fn write(&mut self, metadata: &RunMetadata, step: i64) -> Result<()> {
-        self.systems.create_dirs(&self.folder)?;
-        let file = path::join(&self.folder, &format!("timeline-{step}.json"));
+        let folder = to_str(&self.folder)?;
+        self.systems.create_dirs(folder)?;
+        let file = join(folder, &format!("timeline-{step}.json"));
         self.systems.write(&file, chrome_trace(metadata).as_bytes())?;
         // A tag can be used once: a step that is made again after a ps was lost only gets a new timeline.
         if let (Some(events), true) = (&self.events, self.newest < Some(step)) {

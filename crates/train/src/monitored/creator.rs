@@ -1,4 +1,4 @@
-//! Who makes sessions: the chief, which initializes or restores, and the others, which wait for it.
+//! Creates sessions: the chief initializes or restores the model, other workers wait for the chief.
 
 use super::Scaffold;
 use crate::get_global_step;
@@ -8,26 +8,27 @@ use graph::Graph;
 use layers::Variable;
 use session::{Session, SessionConfig};
 use status::Result;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Makes sessions that are ready.
+/// Creates sessions in which the model is ready.
 pub trait SessionCreator: Send {
-    /// The graph whose sessions it makes.
+    /// The graph of the sessions.
     fn graph(&self) -> &Graph;
 
-    /// Makes the first session.
+    /// Creates the first session.
     fn create_session(&self) -> Result<Session>;
 
-    /// Makes a session in place of one that was lost when the step counter was at `step`. What the model had learned
-    /// by then must not be forgotten without a word.
+    /// Replaces a session that was lost when the step counter was at `step`. Implementations must not silently lose the
+    /// progress that was made by then.
     fn recreate_session(&self, step: Option<i64>) -> Result<Session> {
         let _ = step;
         self.create_session()
     }
 }
 
-/// Where a session is made, and how.
+/// The server and the settings of a session.
 #[derive(Clone)]
 struct Place {
     graph: Graph,
@@ -35,7 +36,7 @@ struct Place {
     master: String,
     config: SessionConfig,
     recovery_wait: Option<Duration>,
-    checkpoint_dir: Option<String>,
+    checkpoint_dir: Option<PathBuf>,
 }
 
 impl Place {
@@ -70,31 +71,31 @@ impl Place {
 macro_rules! place {
     ($($creator:ident),*) => {$(
         impl $creator {
-            /// Uses these nodes around the model.
+            /// Sets the nodes around the model.
             pub fn scaffold(mut self, scaffold: Arc<Scaffold>) -> $creator {
                 self.place.scaffold = scaffold;
                 self
             }
 
-            /// On this server; in this process if empty.
+            /// Sets the target of the session; in this process if empty.
             pub fn master(mut self, master: &str) -> $creator {
                 self.place.master = master.to_string();
                 self
             }
 
-            /// With this configuration.
+            /// Sets the configuration of the session.
             pub fn config(mut self, config: SessionConfig) -> $creator {
                 self.place.config = config;
                 self
             }
 
-            /// The folder of the checkpoints from which a lost model is restored.
-            pub fn checkpoint_dir(mut self, folder: &str) -> $creator {
-                self.place.checkpoint_dir = Some(folder.to_string());
+            /// Sets the folder of the checkpoints from which a lost model is restored.
+            pub fn checkpoint_dir(mut self, folder: impl AsRef<Path>) -> $creator {
+                self.place.checkpoint_dir = Some(folder.as_ref().to_path_buf());
                 self
             }
 
-            /// How long is waited between two tries.
+            /// Sets the time between two attempts.
             pub fn recovery_wait(mut self, wait: Duration) -> $creator {
                 self.place.recovery_wait = Some(wait);
                 self
@@ -105,10 +106,10 @@ macro_rules! place {
 
 place!(ChiefSessionCreator, WorkerSessionCreator);
 
-/// Makes sessions of a chief: restored from the newest checkpoint, or initialized.
+/// Creates sessions of a chief: restored from the newest checkpoint, or initialized.
 pub struct ChiefSessionCreator {
     place: Place,
-    checkpoint: Option<String>,
+    checkpoint: Option<PathBuf>,
     keep_newer: bool,
 }
 
@@ -118,21 +119,21 @@ impl ChiefSessionCreator {
         ChiefSessionCreator { place: Place::new(graph), checkpoint: None, keep_newer: false }
     }
 
-    /// Restores this checkpoint, in place of the newest one of a folder.
-    pub fn checkpoint(mut self, path: &str) -> ChiefSessionCreator {
-        self.checkpoint = Some(path.to_string());
+    /// Sets the checkpoint to restore, in place of the newest one of a folder.
+    pub fn checkpoint(mut self, path: impl AsRef<Path>) -> ChiefSessionCreator {
+        self.checkpoint = Some(path.as_ref().to_path_buf());
         self
     }
 
-    /// Whether variables that have values, on servers that lived on or keep a journal, stay as they are if no
-    /// checkpoint is newer. Otherwise they are restored or initialized, as by TensorFlow, and the log warns if that
+    /// Sets whether variables that still have values, on servers that were not restarted or have a journal, are kept if no
+    /// checkpoint is newer. Otherwise they are restored or initialized, as in TensorFlow, and a warning is logged if that
     /// sets the step counter back.
     pub fn keep_newer_state(mut self, keep: bool) -> ChiefSessionCreator {
         self.keep_newer = keep;
         self
     }
 
-    /// Makes a session from the checkpoints it may restore and the nodes that initialize.
+    /// Calls `make` with the checkpoints that may be restored and the nodes that initialize.
     fn prepared(
         &self,
         make: impl FnOnce(&SessionManager, &Recovery<'_>, &Initialization<'_>) -> Result<Session>,
@@ -166,8 +167,8 @@ impl SessionCreator for ChiefSessionCreator {
         self.prepared(|manager, recovery, init| manager.prepare_session(master, config, recovery, init))
     }
 
-    /// State that is still there is used as it is; state that was lost is restored. It is an error if there is no
-    /// checkpoint to restore it from: to initialize again would be to forget everything.
+    /// Keeps variables that still have values and restores the others. It is an error if there is no checkpoint, because
+    /// initializing again would lose all progress.
     fn recreate_session(&self, step: Option<i64>) -> Result<Session> {
         let counter = get_global_step(&self.place.graph);
         let last = last(counter.as_ref(), step);
@@ -192,7 +193,7 @@ impl WorkerSessionCreator {
         WorkerSessionCreator { place: Place::new(graph), max_wait: Some(MAX_WAIT) }
     }
 
-    /// How long to wait; for ever if none.
+    /// Sets how long to wait for the chief; without a limit if `None`.
     pub fn max_wait(mut self, limit: Option<Duration>) -> WorkerSessionCreator {
         self.max_wait = limit;
         self

@@ -6,7 +6,7 @@ use graph::{Graph, Node, Output, TensorName};
 use io::FileSystems;
 pub use layers::collection::{INIT_OP, LOCAL_INIT_OP, READY_FOR_LOCAL_INIT_OP, READY_OP, SUMMARY_OP};
 use layers::collection::{SAVED_MODEL_INITIALIZERS, TABLE_INITIALIZERS, global_variables, nodes};
-use layers::{Formulas, collection};
+use layers::{ScopeOps, collection};
 use session::{Feeds, Session};
 use status::{Result, failed_precondition, invalid};
 use std::sync::{Arc, OnceLock};
@@ -138,8 +138,8 @@ impl Scaffold {
             saver: match &self.saver {
                 Some(saver) => saver.clone(),
                 None => {
-                    let tell = self.progress.clone().unwrap_or_else(log_progress);
-                    Arc::new(Saver::of_graph_telling(graph, tell)?.with_file_systems(systems))
+                    let report = self.progress.clone().unwrap_or_else(log_progress);
+                    Arc::new(Saver::of_graph_with_progress(graph, report)?.with_file_systems(systems))
                 }
             },
         };

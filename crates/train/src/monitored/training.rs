@@ -7,6 +7,7 @@ use crate::hooks::{CheckpointSaver, Every, StepCounter, SummarySaver, event_file
 use graph::Graph;
 use session::SessionConfig;
 use status::Result;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ pub struct MonitoredTrainingSession {
     graph: Graph,
     master: String,
     is_chief: bool,
-    checkpoint_dir: Option<String>,
-    summary_dir: Option<String>,
+    checkpoint_dir: Option<PathBuf>,
+    summary_dir: Option<PathBuf>,
     scaffold: Arc<Scaffold>,
     hooks: Vec<Box<dyn SessionRunHook>>,
     chief_only_hooks: Vec<Box<dyn SessionRunHook>>,
@@ -72,14 +73,14 @@ impl MonitoredTrainingSession {
     }
 
     /// Where checkpoints are written, and read from when training begins or a task was lost.
-    pub fn checkpoint_dir(mut self, folder: &str) -> MonitoredTrainingSession {
-        self.checkpoint_dir = Some(folder.to_string());
+    pub fn checkpoint_dir(mut self, folder: impl AsRef<Path>) -> MonitoredTrainingSession {
+        self.checkpoint_dir = Some(folder.as_ref().to_path_buf());
         self
     }
 
     /// Where summaries are written; beside the checkpoints unless said otherwise.
-    pub fn summary_dir(mut self, folder: &str) -> MonitoredTrainingSession {
-        self.summary_dir = Some(folder.to_string());
+    pub fn summary_dir(mut self, folder: impl AsRef<Path>) -> MonitoredTrainingSession {
+        self.summary_dir = Some(folder.as_ref().to_path_buf());
         self
     }
 

@@ -4,9 +4,10 @@ use super::Sample;
 use crate::FileWriter;
 use crate::hooks::{Every, Timer, event_file};
 use io::FileSystems;
-use io::fs::path;
+use io::fs::path::{join, to_str};
 use session::ServerCounters;
 use status::{Result, internal};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -25,9 +26,14 @@ const LOOK: Duration = Duration::from_millis(100);
 
 impl ServerMetrics {
     /// Begins an event file in `folder/<job>-<task>`.
-    pub fn start(counters: ServerCounters, systems: &FileSystems, folder: &str, every: Every) -> Result<ServerMetrics> {
+    pub fn start(
+        counters: ServerCounters,
+        systems: &FileSystems,
+        folder: impl AsRef<Path>,
+        every: Every,
+    ) -> Result<ServerMetrics> {
         let task = counters.task();
-        let events = event_file(systems, &path::join(folder, &format!("{}-{}", task.job, task.index)))?;
+        let events = event_file(systems, join(to_str(folder.as_ref())?, &format!("{}-{}", task.job, task.index)))?;
         let mut report = Report { counters, events, timer: Timer::new(every), last: None };
         // Here, not on the thread, which may begin later than the server's first steps.
         report.begin();

@@ -1,67 +1,56 @@
-//! The supervisor: a session that is initialized, restored or waited for, and a chief's duties on threads beside it.
+//! The supervisor: a session that is initialized, restored or waited for, and the services of a chief on threads.
 
 mod builder;
-mod seen;
+mod last_session;
 mod services;
 
 pub use builder::SupervisorBuilder;
 
+use builder::Settings;
+
 use crate::FileWriter;
 use crate::coordination::{Coordinator, JoinOptions, Looper, start_queue_runners};
-use crate::monitored::{InitFn, Pieces};
+use crate::monitored::Pieces;
 use crate::recovery::{Last, Origin};
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use bytes::Bytes;
-use graph::{Graph, Node, Output};
-use io::FileSystems;
+use graph::{Graph, Node};
 use io::event::{SessionLog, SessionStatus};
-use seen::Seen;
+use last_session::LastSession;
 use services::read_step;
 use session::{Feeds, Session, SessionConfig};
 use status::{Code, Result, failed_precondition, invalid};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs training: the chief initializes or restores the model, and saves it, its summaries and its speed on threads
-/// of its own; others wait for the chief. The graph stays as it is from the moment the supervisor is made.
+/// Runs training: the chief initializes or restores the model, and saves it, its summaries and its speed on threads of its
+/// own; other workers wait for the chief. Building the supervisor finalizes the graph.
 ///
-/// A session that is made again goes on where the last one was: variables that servers still have stay as they are, and
-/// those that a server lost are restored from the newest checkpoint of `logdir`, with a warning. Without one that is a
-/// `DataLoss` error: training would begin anew unnoticed.
+/// A second session of the same supervisor continues where the last one was: variables that servers still have are kept, and
+/// those that a server lost are restored from the newest checkpoint of `logdir`, with a warning. Without a checkpoint the
+/// result is a `DataLoss` error, so that training does not start again from zero unnoticed.
 pub struct Supervisor {
     graph: Graph,
-    is_chief: bool,
-    logdir: Option<String>,
     pieces: Pieces,
-    init_feeds: Feeds,
-    init_fn: Option<InitFn>,
-    step: Option<Output>,
-    save_summaries: Option<Duration>,
-    save_model: Option<Duration>,
-    recovery_wait: Duration,
-    stop_grace: Duration,
-    keep_newer: bool,
-    standard_services: bool,
-    basename: String,
+    settings: Settings,
     events: Option<Arc<FileWriter>>,
-    systems: FileSystems,
     coordinator: Coordinator,
-    seen: Seen,
+    last_session: LastSession,
 }
 
 impl Supervisor {
-    /// A supervisor of a graph; of a chief without a folder, unless said otherwise.
-    pub fn build(graph: &Graph) -> SupervisorBuilder {
+    /// The settings of a new supervisor of a graph.
+    pub fn builder(graph: &Graph) -> SupervisorBuilder {
         SupervisorBuilder::new(graph)
     }
 
-    /// Makes a session on `master` (in this process if empty), calls `work` with it, stops all threads, and ends the
-    /// session. The end of the input (`OutOfRange`) is no error; an error of a thread is.
+    /// Creates a session on `master` (in this process if empty), calls `work` with it, stops all threads, and closes the
+    /// session. The end of the input (`OutOfRange`) is not an error; an error of a thread is.
     pub fn managed_session(&self, master: &str, work: impl FnOnce(&Arc<Session>) -> Result<()>) -> Result<()> {
         self.managed_session_with(master, &SessionConfig::default(), None, work)
     }
 
-    /// As `managed_session`, with a configuration, and a limit of the wait for the chief.
+    /// As [`Supervisor::managed_session`], with a configuration and a limit of the wait for the chief.
     pub fn managed_session_with(
         &self,
         master: &str,
@@ -70,17 +59,17 @@ impl Supervisor {
         work: impl FnOnce(&Arc<Session>) -> Result<()>,
     ) -> Result<()> {
         let session = self.prepare_or_wait_for_session(master, config, max_wait).inspect_err(|_| {
-            let _ = self.stop(); // some threads may run already; why is told
+            let _ = self.stop(); // some threads may run already; the first error is the one to report
         })?;
-        // What fails after a stop that `work` itself made is told at once.
+        // Errors after a stop that `work` itself requested are reported too.
         let late = work(&session).or_else(|error| self.coordinator.request_stop_with(error));
         let stopped = self.stop();
-        // What matters was done, and the master may be gone.
+        // The work is done, and the master may be unreachable.
         let _ = session.close();
         late.and(stopped)
     }
 
-    /// A session that is ready, with the threads beside it.
+    /// A session that is ready, with its threads.
     pub fn prepare_or_wait_for_session(
         &self,
         master: &str,
@@ -89,14 +78,14 @@ impl Supervisor {
     ) -> Result<Arc<Session>> {
         self.coordinator.clear_stop();
         let session = Arc::new(self.ready_session((master, config), max_wait)?);
-        if self.is_chief {
+        if self.settings.is_chief {
             self.write_graph()?;
         }
-        if let (Some(step), false) = (&self.step, master.is_empty()) {
-            self.seen.watch(master, &session, step, &self.coordinator)?;
+        if let (Some(step), false) = (&self.settings.step, master.is_empty()) {
+            self.last_session.watch(master, &session, step, &self.coordinator)?;
         }
-        if self.standard_services {
-            if self.is_chief {
+        if self.settings.standard_services {
+            if self.settings.is_chief {
                 self.start_standard_services(&session)?;
             }
             start_queue_runners(&session, &self.coordinator)?;
@@ -104,24 +93,24 @@ impl Supervisor {
         Ok(session)
     }
 
-    /// A session that is ready, and not behind the last one without a word.
+    /// A session that is ready. If its step counter is behind that of the last session, a warning is logged.
     fn ready_session(&self, target: (&str, &SessionConfig), max_wait: Option<Duration>) -> Result<Session> {
-        // Variables in this process end with their session, as everybody expects.
-        let before = self.seen.on(target.0).filter(|_| !target.0.is_empty());
-        let last = before.map(|step| Last { counter: self.step.as_ref(), step, setting: "logdir" });
-        let (session, origin) = match self.is_chief {
+        // Variables in this process end with their session.
+        let before = self.last_session.on(target.0).filter(|_| !target.0.is_empty());
+        let last = before.map(|step| Last { counter: self.settings.step.as_ref(), step, setting: "logdir" });
+        let (session, origin) = match self.settings.is_chief {
             true => self.prepare(target, last)?,
             false => (self.wait(target, max_wait, last)?, Origin::Servers),
         };
-        let found = match self.step.as_ref().map(|step| read_step(&session, step)).transpose() {
-            // A session may be ready for its user without it.
+        let found = match self.settings.step.as_ref().map(|step| read_step(&session, step)).transpose() {
+            // The user may accept a session in which the step counter has no value.
             Err(error) if matches!(error.code, Code::FailedPrecondition | Code::NotFound) => None,
             found => found?,
         };
         if let (Some(before), Some(found)) = (before, found) {
             warn_if_lost(before, found, origin);
         }
-        self.seen.begin(target.0, found);
+        self.last_session.begin(target.0, found);
         Ok(session)
     }
 
@@ -130,20 +119,20 @@ impl Supervisor {
             .ready_op(Some(&self.pieces.ready_op))
             .ready_for_local_init_op(Some(&self.pieces.ready_for_local_init_op))
             .local_init_op(Some(&self.pieces.local_init_op), Feeds::new())
-            .recovery_wait(self.recovery_wait)
+            .recovery_wait(self.settings.recovery_wait)
     }
 
     fn prepare(&self, target: (&str, &SessionConfig), last: Option<Last<'_>>) -> Result<(Session, Origin)> {
         let recovery = Recovery {
             saver: Some(&*self.pieces.saver).filter(|saver| !saver.is_empty()),
-            checkpoint_dir: self.logdir.as_deref(),
-            keep_newer: self.keep_newer,
+            checkpoint_dir: self.settings.logdir.as_deref(),
+            keep_newer: self.settings.keep_newer,
             ..Recovery::default()
         };
-        let function = self.init_fn.as_ref();
+        let function = self.settings.init_fn.as_ref();
         let init = Initialization {
             op: Some(&self.pieces.init_op),
-            feeds: self.init_feeds.clone(),
+            feeds: self.settings.init_feeds.clone(),
             function: function.map(|function| function.as_ref() as &dyn Fn(&Session) -> Result<()>),
         };
         match last {
@@ -154,43 +143,43 @@ impl Supervisor {
 
     fn wait(&self, target: (&str, &SessionConfig), limit: Option<Duration>, last: Option<Last<'_>>) -> Result<Session> {
         match last {
-            Some(last) => self.manager().wait_again(target, limit, self.logdir.as_deref(), last),
+            Some(last) => self.manager().wait_again(target, limit, self.settings.logdir.as_deref(), last),
             None => self.manager().wait_for_session(target.0, target.1, limit),
         }
     }
 
-    /// Whether somebody wants training to end.
+    /// Whether a stop was requested.
     pub fn should_stop(&self) -> bool {
         self.coordinator.should_stop()
     }
 
-    /// Lets training end.
+    /// Requests a stop.
     pub fn request_stop(&self) {
         self.coordinator.request_stop();
     }
 
-    /// What stops the threads beside the training loop.
+    /// The coordinator of the threads.
     pub fn coordinator(&self) -> &Coordinator {
         &self.coordinator
     }
 
-    /// The event file of a chief with a folder.
+    /// The event file of a chief that has a `logdir`.
     pub fn summary_writer(&self) -> Option<&Arc<FileWriter>> {
         self.events.as_ref()
     }
 
-    /// Calls `work` on a thread of its own: every so often, or without a pause.
+    /// Calls `work` repeatedly on a thread of its own: at an interval, or without a pause.
     #[doc(alias = "loop")]
     pub fn repeat(&self, every: Option<Duration>, work: impl FnMut() -> Result<()> + Send + 'static) -> Result<()> {
         Looper::start(&self.coordinator, "supervisor-loop", every, work)
     }
 
-    /// Writes a summary that the training loop made itself; at the step of the counter if none is given.
+    /// Writes a summary that the training loop computed; at the current step if none is given.
     pub fn summary_computed(&self, session: &Session, summary: Bytes, step: Option<i64>) -> Result<()> {
         let Some(events) = &self.events else {
             return Err(failed_precondition!("Writing a summary requires a summary writer."));
         };
-        let step = match (step, &self.step) {
+        let step = match (step, &self.settings.step) {
             (Some(step), _) => step,
             (None, Some(counter)) => read_step(session, counter)?,
             (None, None) => 0,
@@ -198,11 +187,12 @@ impl Supervisor {
         events.add_summary(summary, step)
     }
 
-    /// Stops the threads and waits for them; gives the error that was the reason, if there was one.
+    /// Stops the threads and waits for them; gives the error because of which they stopped, if there is one.
     pub fn stop(&self) -> Result<()> {
         self.coordinator.request_stop();
-        let joined = self.coordinator.join_with(&JoinOptions { grace: self.stop_grace, ..JoinOptions::default() });
-        if let (true, Some(events)) = (self.is_chief, &self.events) {
+        let joined =
+            self.coordinator.join_with(&JoinOptions { grace: self.settings.stop_grace, ..JoinOptions::default() });
+        if let (true, Some(events)) = (self.settings.is_chief, &self.events) {
             events.add_session_log(SessionLog { status: SessionStatus::Stop, ..SessionLog::default() }, 0)?;
             events.flush()?;
         }
@@ -213,14 +203,14 @@ impl Supervisor {
     }
 }
 
-/// Says what was lost between two sessions, which stood at these steps.
+/// Warns about progress that was lost between two sessions.
 fn warn_if_lost(before: Option<i64>, found: i64, origin: Origin) {
     match (before.filter(|&before| found < before), origin) {
         (Some(before), Origin::Checkpoint) => {
             tracing::warn!("The global step went back from {before} to {found}: restored from a checkpoint");
         }
         (Some(before), Origin::Servers) => {
-            tracing::warn!("The global step went back from {before} to {found}: a chief has restored it or begun anew");
+            tracing::warn!("The global step went back from {before} to {found}: a chief restored or initialized it");
         }
         (None, Origin::Checkpoint) => {
             tracing::warn!("A task lost its state: restored from a checkpoint at global step {found}");
@@ -229,8 +219,8 @@ fn warn_if_lost(before: Option<i64>, found: i64, origin: Origin) {
     }
 }
 
-/// Variables of all replicas must be on a task that all of them name: without a device each replica would have its
-/// own.
+/// Variables of all replicas must be on a task that all of them name: without a device each replica would have its own
+/// variables.
 fn check_devices(graph: &Graph) -> Result<()> {
     for def in graph.to_def()?.nodes {
         let is_variable = graph.ops().op_facts(&def.op).variable.is_some();

@@ -1,4 +1,4 @@
-//! A chief's duties: summaries, speed and checkpoints, each on a thread of its own.
+//! The services of a chief: summaries, speed and checkpoints, each on a thread of its own.
 
 use super::Supervisor;
 use crate::coordination::Looper;
@@ -8,19 +8,20 @@ use checkpoint::step_number;
 use checkpoint::write_graph_text;
 use graph::Output;
 use io::event::{SessionLog, SessionStatus};
-use io::fs::path;
+use io::fs::path::{join, to_str};
 use session::Session;
 use status::{Result, failed_precondition};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use tensor::Tensor;
 
-/// Where the step counter is now.
+/// The current value of the step counter.
 pub(super) fn read_step(session: &Session, step: &Output) -> Result<i64> {
     step_number(&session.run::<Tensor>(step)?)
 }
 
-/// The summaries, and where the step counter is in the same step.
+/// The summaries and the step counter, read in the same step.
 fn read_summary(session: &Session, summary: &Output, step: Option<&Output>) -> Result<(Tensor, i64)> {
     match step {
         Some(step) => {
@@ -34,22 +35,21 @@ fn read_summary(session: &Session, summary: &Output, step: Option<&Output>) -> R
 impl Supervisor {
     /// Writes the graph to the folder and to the events.
     pub(super) fn write_graph(&self) -> Result<()> {
-        if let Some(folder) = &self.logdir {
-            write_graph_text(&self.systems, folder, &self.graph)?;
+        if let Some(folder) = &self.settings.logdir {
+            write_graph_text(&self.settings.systems, folder, &self.graph)?;
         }
         self.events.as_ref().map_or(Ok(()), |events| events.add_graph(&self.graph))
     }
 
-    /// Starts the threads of a chief, which save and report until the supervisor stops. Without a folder there is
-    /// nothing for them to do.
+    /// Starts the threads of a chief, which save and report until the supervisor stops. Without a `logdir` there are none.
     pub fn start_standard_services(&self, session: &Arc<Session>) -> Result<()> {
-        if !self.is_chief {
+        if !self.settings.is_chief {
             return Err(failed_precondition!(
                 "Only chief supervisor can start standard services. Because only chief supervisors can write events."
             ));
         }
-        let Some(folder) = self.logdir.clone() else { return Ok(()) };
-        if let (Some(events), Some(step)) = (&self.events, &self.step) {
+        let Some(folder) = self.settings.logdir.clone() else { return Ok(()) };
+        if let (Some(events), Some(step)) = (&self.events, &self.settings.step) {
             let log = SessionLog { status: SessionStatus::Start, ..SessionLog::default() };
             events.add_session_log(log, read_step(session, step)?)?;
         }
@@ -60,11 +60,11 @@ impl Supervisor {
 
     fn start_summaries(&self, session: &Arc<Session>) -> Result<()> {
         let (Some(events), Some(summary), Some(every)) =
-            (self.events.clone(), self.pieces.summary_op.clone(), self.save_summaries)
+            (self.events.clone(), self.pieces.summary_op.clone(), self.settings.save_summaries)
         else {
             return Ok(());
         };
-        let (session, step) = (session.clone(), self.step.clone());
+        let (session, step) = (session.clone(), self.settings.step.clone());
         Looper::start(&self.coordinator, "supervisor-summaries", Some(every), move || {
             let (message, step) = read_summary(&session, &summary, step.as_ref())?;
             events.add_summary(message.to_string_scalar()?, step)?;
@@ -73,7 +73,8 @@ impl Supervisor {
     }
 
     fn start_step_counter(&self, session: &Arc<Session>) -> Result<()> {
-        let (Some(events), Some(step), Some(every)) = (self.events.clone(), self.step.clone(), self.save_summaries)
+        let (Some(events), Some(step), Some(every)) =
+            (self.events.clone(), self.settings.step.clone(), self.settings.save_summaries)
         else {
             return Ok(());
         };
@@ -88,11 +89,12 @@ impl Supervisor {
         })
     }
 
-    fn start_checkpoints(&self, session: &Arc<Session>, folder: &str) -> Result<()> {
-        let Some(every) = self.save_model.filter(|_| !self.pieces.saver.is_empty()) else { return Ok(()) };
-        let prefix = path::join(folder, &self.basename);
+    fn start_checkpoints(&self, session: &Arc<Session>, folder: &Path) -> Result<()> {
+        let Some(every) = self.settings.save_model.filter(|_| !self.pieces.saver.is_empty()) else { return Ok(()) };
+        let folder = to_str(folder)?;
+        let prefix = join(folder, &self.settings.basename);
         self.pieces.saver.systems().create_dirs(folder)?;
-        let (session, step, saver) = (session.clone(), self.step.clone(), self.pieces.saver.clone());
+        let (session, step, saver) = (session.clone(), self.settings.step.clone(), self.pieces.saver.clone());
         let events = self.events.clone();
         Looper::start(&self.coordinator, "supervisor-checkpoints", Some(every), move || {
             let Some(step) = &step else { return saver.save(&session, &prefix, None).map(drop) };

@@ -1,11 +1,11 @@
 //! A worker that waits for the chief is told when the variables have values.
 
 use super::graph;
-use crate::await_ready::{self, Told};
+use crate::await_ready::{self, WaitOutcome};
 use crate::{MonitoredTrainingSession, create_global_step_in, replica_device_setter, report_uninitialized_variables};
 use graph::{Graph, Node};
 use layers::collection::global_variables_initializer;
-use layers::{Formulas, Kind, Variable};
+use layers::{Kind, ScopeOps, Variable};
 use session::{LocalCluster, Session, SessionConfig};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn counting(worker: usize) -> (Graph, Node) {
     let graph = graph();
     let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{worker}")).on(&graph.root());
     let step = create_global_step_in(&scope).unwrap();
-    Variable::build(&scope, "by_reference").shape([2]).kind(Kind::Reference).make();
+    Variable::builder(&scope, "by_reference").shape([2]).kind(Kind::Reference).build();
     let next = step.assign_add(&scope.constant(1i64));
     (graph, next)
 }
@@ -46,14 +46,14 @@ fn waiting_ends_with_its_time_or_with_the_last_variable() {
     let (other, _) = counting(1);
     let ready = report_uninitialized_variables(&other);
     let wait = |limit| await_ready::wait(&ready, &targets[1], &SessionConfig::default(), limit).unwrap();
-    assert!(matches!(wait(Duration::from_millis(10)), Told::NotYet));
+    assert!(matches!(wait(Duration::from_millis(10)), WaitOutcome::TimedOut));
     let (graph, _) = counting(0);
     let session = Session::connect(&targets[0], &graph).unwrap();
     session.execute("global_step/Assign").unwrap();
-    assert!(matches!(wait(Duration::from_millis(10)), Told::NotYet), "one has no value yet");
+    assert!(matches!(wait(Duration::from_millis(10)), WaitOutcome::TimedOut), "one has no value yet");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| wait(FOR_EVER));
         session.execute(&global_variables_initializer(&graph)).unwrap();
-        assert!(matches!(waiting.join().unwrap(), Told::Ready));
+        assert!(matches!(waiting.join().unwrap(), WaitOutcome::Ready));
     });
 }

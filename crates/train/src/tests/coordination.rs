@@ -6,7 +6,7 @@ use crate::{
     Coordinator, JoinOptions, Looper, QueueRunner, QueueRunnerDef, SharedStop, queue_runners, start_queue_runners,
 };
 use layers::collection::global_variables_initializer;
-use layers::{Formulas, Kind, Queue, Variable};
+use layers::{Kind, Queue, ScopeOps, Variable};
 use session::{ClusterSpec, Server, ServerOptions, Session, Task};
 use status::{Code, aborted, internal, out_of_range};
 use std::sync::Arc;
@@ -119,7 +119,7 @@ fn queues_hand_out_what_they_were_given() {
     let graph = graph();
     let root = graph.root();
     let row = [PartialShape::new(&[2])];
-    let fifo = Queue::fifo(&root, &[DType::F32]).capacity(10).shapes(&row).make();
+    let fifo = Queue::fifo(&root, &[DType::F32]).capacity(10).shapes(&row).build();
     let rows = root.constant([[1f32, 2.], [3., 4.], [5., 6.]]);
     let (put, one) = (fifo.enqueue_many(&[rows]), fifo.dequeue().remove(0));
     let (two, rest) = (fifo.dequeue_many(&root.constant(1i32)).remove(0), fifo.dequeue_up_to(&root.constant(9i32)));
@@ -142,13 +142,13 @@ fn queues_of_other_orders() {
     let graph = graph();
     let root = graph.root();
     let line = PartialShape::new(&[-1]);
-    let padded = Queue::padding_fifo(&root, &[DType::I32], &[line]).make();
+    let padded = Queue::padding_fifo(&root, &[DType::I32], &[line]).build();
     let puts = [padded.enqueue(&[root.constant([1i32])]), padded.enqueue(&[root.constant([2i32, 3])])];
     let batch = padded.dequeue_many(&root.constant(2i32)).remove(0);
-    let sorted = Queue::priority(&root, &[DType::STRING], &[PartialShape::scalar()]).make();
+    let sorted = Queue::priority(&root, &[DType::STRING], &[PartialShape::scalar()]).build();
     let put = sorted.enqueue_many(&[root.constant([5i64, 2]), root.constant(["five", "two"])]);
     let first = sorted.dequeue();
-    let shuffled = Queue::random_shuffle(&root, &[DType::I32], 0).shapes(&[PartialShape::scalar()]).seed(1).make();
+    let shuffled = Queue::random_shuffle(&root, &[DType::I32], 0).shapes(&[PartialShape::scalar()]).seed(1).build();
     let fill = shuffled.enqueue_many(&[root.constant([3i32, 1, 2])]);
     let all = shuffled.dequeue_many(&root.constant(3i32)).remove(0);
     let session = Session::local(&graph);
@@ -167,10 +167,10 @@ fn queues_of_other_orders() {
 fn runners_fill_a_queue_until_the_input_ends() {
     let graph = graph();
     let root = graph.root();
-    let builder = Variable::build(&root, "count").dtype(DType::I32).kind(Kind::Reference).trainable(false);
-    let counter = builder.make();
+    let builder = Variable::builder(&root, "count").dtype(DType::I32).kind(Kind::Reference).trainable(false);
+    let counter = builder.build();
     let next = root.op("CountUpTo").input(counter.handle()).attr("limit", 100i64).output();
-    let queue = Queue::fifo(&root, &[DType::I32]).capacity(3).make();
+    let queue = Queue::fifo(&root, &[DType::I32]).capacity(3).build();
     let enqueue = || queue.enqueue(std::slice::from_ref(&next));
     let runner = QueueRunner::new(&queue, &[enqueue(), enqueue()]);
     runner.register();
@@ -196,7 +196,7 @@ fn runners_fill_a_queue_until_the_input_ends() {
 #[test]
 fn a_stop_frees_runners_that_wait_for_room() {
     let graph = graph();
-    let queue = Queue::fifo(&graph.root(), &[DType::I32]).capacity(1).make();
+    let queue = Queue::fifo(&graph.root(), &[DType::I32]).capacity(1).build();
     let runner = QueueRunner::new(&queue, &[queue.enqueue(&[graph.root().constant(7i32)])]);
     let value = queue.dequeue().remove(0);
     let session = Arc::new(Session::local(&graph));
@@ -210,7 +210,7 @@ fn a_stop_frees_runners_that_wait_for_room() {
 #[test]
 fn runners_start_once_in_a_session() {
     let graph = graph();
-    let queue = Queue::fifo(&graph.root(), &[DType::I32]).capacity(1).name("q").make();
+    let queue = Queue::fifo(&graph.root(), &[DType::I32]).capacity(1).name("q").build();
     QueueRunner::new(&queue, &[queue.enqueue(&[graph.root().constant(7i32)])]).register();
     let sessions = [0, 1].map(|_| Arc::new(Session::local(&graph)));
     let coordinator = Coordinator::new();
@@ -233,7 +233,7 @@ fn runners_start_once_in_a_session() {
 #[test]
 fn runners_are_written_as_tensorflow_writes_them() {
     let graph = graph();
-    let queue = Queue::fifo(&graph.root(), &[DType::I32]).name("q").make();
+    let queue = Queue::fifo(&graph.root(), &[DType::I32]).name("q").build();
     QueueRunner::new(&queue, &[queue.enqueue(&[graph.root().constant(7i32)])]).register();
     let def = queue_runners(&graph).unwrap().remove(0).to_def();
     // Written by TensorFlow for the same graph.

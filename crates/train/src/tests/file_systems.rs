@@ -9,9 +9,9 @@ use checkpoint::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load
 use graph::Graph;
 use io::FileSystems;
 use layers::collection::global_variables_initializer;
-use layers::{Formula, Formulas, Variable};
+use layers::{ScopeOps, TensorOps, Variable};
 use ops::data_structures::reader::whole_file::{read_file, write_file};
-use optimize::GradientDescent;
+use optimize::{GradientDescent, MinimizeOptions};
 use session::{Extensions, Session, SessionConfig};
 
 /// Files in memory, which nobody else sees, and a configuration that gives them.
@@ -27,7 +27,8 @@ fn model() -> (Graph, graph::Node) {
     let w = Variable::zeros(&graph.root(), "w", [2]);
     let loss = (w.value() - 1.0).square().sum();
     let step = create_global_step(&graph).unwrap();
-    let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, &[], Some(&step)).unwrap();
+    let train =
+        Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, MinimizeOptions::new().step(&step)).unwrap();
     (graph, train)
 }
 
@@ -73,7 +74,7 @@ fn a_monitored_session_has_its_files_there() {
 fn a_supervisor_has_its_files_there() {
     let (systems, config) = memory_systems();
     let (graph, train) = model();
-    let supervisor = Supervisor::build(&graph).logdir("ram://run").file_systems(&systems).make().unwrap();
+    let supervisor = Supervisor::builder(&graph).logdir("ram://run").file_systems(&systems).build().unwrap();
     supervisor.managed_session_with("", &config, None, |session| session.execute(&train)).unwrap();
     assert_eq!(systems.glob("ram://run/*tfevents*").unwrap().len(), 1);
 }

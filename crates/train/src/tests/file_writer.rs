@@ -5,7 +5,7 @@ use crate::{FileWriter, FileWriterOptions};
 use graph::{AttrValue, Graph};
 use io::event::{Event, EventWhat, SummaryData};
 use io::{EventReader, FileSystems};
-use layers::{Formulas, summary};
+use layers::{ScopeOps, summary};
 use session::{RunMetadata, RunOptions, Session, feeds};
 use status::Code;
 use tensor::{DType, PartialShape, Tensor};

@@ -6,7 +6,7 @@ use crate::{FileWriter, MonitoredTrainingSession};
 use graph::Output;
 use io::event::{SessionStatus, SummaryData};
 use io::{Event, EventReader, EventWhat, FileSystems};
-use layers::{Formulas, summary};
+use layers::{ScopeOps, summary};
 use std::sync::Arc;
 use std::time::Duration;
 use tensor::Bytes;

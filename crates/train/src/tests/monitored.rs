@@ -12,7 +12,7 @@ use crate::monitored::{
 };
 use crate::{MonitoredTrainingSession, Saver, create_global_step_in, latest_checkpoint, replica_device_setter};
 use graph::{Graph, Output};
-use layers::{Formula, Formulas, Initializer, Variable};
+use layers::{Initializer, ScopeOps, TensorOps, Variable};
 use parking_lot::Mutex;
 use session::{LocalCluster, Session, feeds};
 use status::{Code, Error, Result};
@@ -315,7 +315,7 @@ fn checkpoints_are_written_as_training_goes_on() {
     let folder = Folder::new();
     let (graph, next, _) = counting();
     let saved = Arc::default();
-    let saver = Arc::new(Saver::build(&graph).sharded(true).make().unwrap());
+    let saver = Arc::new(Saver::builder(&graph).sharded(true).build().unwrap());
     let hook = CheckpointSaver::new(&folder.0, Every::Steps(3), saver).listener(Listening(Arc::clone(&saved), 3));
     let hook = hook.in_background(false);
     let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
@@ -386,7 +386,7 @@ fn a_worker_begins_when_the_step_counter_is_far_enough() {
 #[test]
 fn a_model_that_is_not_ready_says_what_is_missing() {
     let (graph, _, _) = counting();
-    Variable::build(&graph.root(), "w").initializer(Initializer::Zeros).make();
+    Variable::builder(&graph.root(), "w").initializer(Initializer::Zeros).build();
     let creator = crate::monitored::WorkerSessionCreator::new(&graph)
         .max_wait(Some(Duration::from_millis(20)))
         .recovery_wait(Duration::from_millis(5));

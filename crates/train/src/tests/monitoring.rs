@@ -11,10 +11,10 @@ use graph::{Graph, Node, Output};
 use io::event::SummaryData;
 use io::{EventReader, EventWhat, FileSystems};
 use layers::collection::global_variables_initializer;
-use layers::{Formula, Formulas, Initializer, Queue, Variable};
+use layers::{Initializer, Queue, ScopeOps, TensorOps, Variable};
 use ops::data_structures::queue::access::{queue_dequeue, queue_enqueue};
 use ops::data_structures::queue::fifo_queue;
-use optimize::GradientDescent;
+use optimize::{GradientDescent, MinimizeOptions};
 use session::{ClusterSpec, GradientCounts, LocalCluster, Server, ServerOptions, Session, Task, TaskCounts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn crossing() -> (Graph, Output) {
     let graph = graph();
     let ps = graph.root().on("/job:ps/task:0");
     let first = Initializer::Value(Tensor::from_slice([1000], &[1.0f32; 1000]).unwrap());
-    let floats = Variable::build(&ps, "floats").initializer(first).make();
+    let floats = Variable::builder(&ps, "floats").initializer(first).build();
     let sum = floats.value().seen_from(&graph.root().on("/job:worker/task:0")).sum();
     let queue = fifo_queue(&ps, "numbers", 10, &[DType::F32], &[PartialShape::scalar()]);
     ops::data_structures::queue::access::queue_size(&queue);
@@ -126,11 +126,11 @@ fn learning(worker: usize, waits: bool) -> Learning {
     let graph = graph();
     let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{worker}")).on(&graph.root());
     let step = create_global_step_in(&scope).unwrap();
-    let w = Variable::build(&scope, "w").initializer(Initializer::Constant(1.0)).make();
+    let w = Variable::builder(&scope, "w").initializer(Initializer::Constant(1.0)).build();
     let ps = graph.root().on("/job:ps/task:0");
     let queue = |name: &str| {
         let queue = Queue::fifo(&ps, &[DType::F32]).shapes(&[PartialShape::scalar()]);
-        queue.shared_name(name).make().handle().clone()
+        queue.shared_name(name).build().handle().clone()
     };
     let (began, go) = (queue("began"), queue("go"));
     // The step has read what it learns from, and the counter.
@@ -142,7 +142,7 @@ fn learning(worker: usize, waits: bool) -> Learning {
     };
     let loss = w.value() * &rate.seen_from(&scope);
     let optimizer = Optimizer::new(GradientDescent::new(0.1));
-    let train = optimizer.minimize_with(&loss, std::slice::from_ref(&w), Some(&step)).unwrap();
+    let train = optimizer.minimize_with(&loss, MinimizeOptions::new().variables([&w]).step(&step)).unwrap();
     let go = queue_enqueue(&go, &[ps.constant(1f32)]);
     let began = queue_dequeue(&began, &[DType::F32]).remove(0);
     Learning { graph, train, began, go }

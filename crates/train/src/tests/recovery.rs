@@ -10,7 +10,7 @@ use crate::{
 };
 use graph::{Graph, Node};
 use layers::collection::LOCAL_VARIABLES;
-use layers::{Formulas, Variable};
+use layers::{ScopeOps, Variable};
 use session::{LocalCluster, Server, ServerOptions, Task};
 use status::{Code, Result, cancelled, invalid};
 use std::time::Duration;
@@ -132,8 +132,8 @@ fn a_worker_is_told_that_the_step_went_back() {
 fn a_lost_worker_does_not_set_the_model_back() {
     let (mut cluster, folder) = (Cluster::start(), Folder::new());
     let (graph, next) = counting(0);
-    let own = Variable::build(&graph.root().on("/job:worker/task:0"), "own").shape([1]);
-    own.collections(&[LOCAL_VARIABLES]).make();
+    let own = Variable::builder(&graph.root().on("/job:worker/task:0"), "own").shape([1]);
+    own.collections(&[LOCAL_VARIABLES]).build();
     let mut chief = session(&cluster, 0, &graph).checkpoint_dir(&folder.0).start().unwrap();
     assert_eq!(run(&mut chief, &next, 5).unwrap(), 5);
     // The ps keeps its state; the newest checkpoint is of step 0. What the worker had for itself is initialized again.

@@ -8,7 +8,7 @@ use checkpoint::saver::Progress;
 use graph::{Graph, Node};
 use io::fs::{FileStat, MemoryFileSystem, RandomAccessFile, WritableFile};
 use io::{Bundle, CheckpointState, FileSystem, FileSystems};
-use layers::{Formulas, Kind, Variable};
+use layers::{Kind, ScopeOps, Variable};
 use parking_lot::{Condvar, Mutex};
 use session::{Extensions, LocalCluster, ServerOptions, Session, SessionConfig};
 use status::Result;
@@ -107,7 +107,7 @@ fn counting(kind: Kind, devices: [&str; 2]) -> (Graph, Node) {
     let graph = graph();
     let on = |device: &str| if device.is_empty() { graph.root() } else { graph.root().on(device) };
     let step = create_global_step_in(&on(devices[0])).unwrap();
-    let w = Variable::build(&on(devices[1]), "w").shape([2]).kind(kind).make();
+    let w = Variable::builder(&on(devices[1]), "w").shape([2]).kind(kind).build();
     let next = step.assign_add(&on(devices[0]).constant(1i64));
     let next = on("").group(&[next, w.assign_add(&on(devices[1]).constant([1f32, 1.0]))]);
     (graph, next)
@@ -278,7 +278,7 @@ fn listeners_are_told_in_order() {
         gate.set(Gate::Open);
         let (graph, next) = counting(Kind::Resource, ["", ""]);
         let notes: Arc<Mutex<Vec<String>>> = Arc::default();
-        let saver = Saver::build(&graph).file_systems(&systems).make().unwrap();
+        let saver = Saver::builder(&graph).file_systems(&systems).build().unwrap();
         let hook = CheckpointSaver::new("held://run", Every::Steps(2), Arc::new(saver)).in_background(background);
         let hook = hook.listener(Listening(notes.clone())).listener(Listening(notes.clone()));
         let config = SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() };

@@ -5,14 +5,14 @@ use crate::monitored::{INIT_OP, LOCAL_INIT_OP, READY_FOR_LOCAL_INIT_OP, READY_OP
 use crate::{MonitoredTrainingSession, get_or_create_global_step, local_variables_initializer};
 use graph::{AttrValue, Graph, Output};
 use layers::collection::LOCAL_VARIABLES;
-use layers::{Formulas, Variable};
+use layers::{ScopeOps, Variable};
 use session::feeds;
 use tensor::DType;
 
 /// A variable whose first value is fed, and what feeds it.
 fn fed(graph: &Graph, name: &str, collections: &[&str]) -> (Variable, Output) {
     let first = graph.root().placeholder(DType::F32, &[]);
-    (Variable::build(&graph.root(), name).value(&first).collections(collections).make(), first)
+    (Variable::builder(&graph.root(), name).value(&first).collections(collections).build(), first)
 }
 
 fn read(graph: &Graph, scaffold: Scaffold, variable: &Variable) -> Result<f32, String> {
@@ -50,7 +50,7 @@ fn local_variables_are_initialized_with_what_is_given() {
 fn a_model_is_ready_when_what_is_given_says_so() {
     for (missing, wanted) in [("", Ok(1.0)), ("x y", Err("Variables not initialized: x, y"))] {
         let graph = graph();
-        let v = Variable::build(&graph.root(), "v").value(&graph.root().constant(1f32)).make();
+        let v = Variable::builder(&graph.root(), "v").value(&graph.root().constant(1f32)).build();
         let missing: Vec<String> = missing.split_whitespace().map(str::to_string).collect();
         let names = graph.root().constant(missing);
         match (read(&graph, Scaffold::new().ready_op(&names), &v), wanted) {

@@ -15,7 +15,7 @@ fn model(names: &[&str]) -> (Graph, Vec<Variable>, Output) {
     let graph = graph();
     let make = |name: &&str| {
         let first = Initializer::Value(1f32.into());
-        Variable::build(&graph.root(), name).initializer(first).kind(Kind::Resource).make()
+        Variable::builder(&graph.root(), name).initializer(first).kind(Kind::Resource).build()
     };
     let variables = names.iter().map(make).collect();
     let ready = report_uninitialized_variables(&graph);
@@ -38,13 +38,13 @@ fn a_session_is_recovered_from_a_checkpoint() {
     let saver = Saver::new(&graph).unwrap();
     let manager = SessionManager::new(&graph).ready_op(Some(&ready));
     let recover = |recovery: Recovery<'_>| manager.recover_session("", &SessionConfig::default(), &recovery).unwrap();
-    let from_folder = Recovery { saver: Some(&saver), checkpoint_dir: Some(&folder.0), ..Recovery::default() };
+    let from_folder = Recovery { saver: Some(&saver), checkpoint_dir: Some(folder.0.as_ref()), ..Recovery::default() };
     let (session, recovered) = recover(from_folder.clone());
     assert!(!recovered);
     let missing = manager.not_ready(&session).unwrap();
     assert_eq!(missing.as_deref(), Some("Variables not initialized: v"));
     let path = save(&folder);
-    let from_file = Recovery { checkpoint: Some(&path), checkpoint_dir: None, ..from_folder.clone() };
+    let from_file = Recovery { checkpoint: Some(path.as_ref()), checkpoint_dir: None, ..from_folder.clone() };
     for recovery in [from_folder.clone(), from_file] {
         let (session, recovered) = recover(recovery);
         assert!(recovered);
@@ -59,9 +59,9 @@ fn a_checkpoint_may_not_be_enough() {
     let folder = Folder::new();
     let path = save(&folder);
     let (graph, v, ready) = model(&["v", "w"]);
-    let saver = Saver::build(&graph).variables([&v[0]]).make().unwrap();
+    let saver = Saver::builder(&graph).variables([&v[0]]).build().unwrap();
     let manager = SessionManager::new(&graph).ready_op(Some(&ready));
-    let recovery = Recovery { saver: Some(&saver), checkpoint: Some(&path), ..Recovery::default() };
+    let recovery = Recovery { saver: Some(&saver), checkpoint: Some(path.as_ref()), ..Recovery::default() };
     let config = SessionConfig::default();
     assert!(!manager.recover_session("", &config, &recovery).unwrap().1);
     let error = manager.prepare_session("", &config, &recovery, &Initialization::default()).err().unwrap();
@@ -78,7 +78,8 @@ fn a_checkpoint_is_waited_for() {
     let saver = Saver::new(&graph).unwrap();
     let manager = SessionManager::new(&graph).ready_op(Some(&ready)).recovery_wait(Duration::from_millis(1));
     let recover = |limit: Duration| {
-        let from_folder = Recovery { saver: Some(&saver), checkpoint_dir: Some(&folder.0), ..Recovery::default() };
+        let from_folder =
+            Recovery { saver: Some(&saver), checkpoint_dir: Some(folder.0.as_ref()), ..Recovery::default() };
         let recovery = Recovery { wait_for_checkpoint: Some(limit), ..from_folder };
         manager.recover_session("", &SessionConfig::default(), &recovery).unwrap().1
     };
@@ -112,8 +113,8 @@ fn what_is_not_ready_says_why() {
     assert_eq!(prepare(&local, Recovery::default(), by_nothing()), wanted);
     let both = Recovery {
         saver: Some(&saver),
-        checkpoint_dir: Some("folder"),
-        checkpoint: Some("folder/model"),
+        checkpoint_dir: Some("folder".as_ref()),
+        checkpoint: Some("folder/model".as_ref()),
         ..Recovery::default()
     };
     let wanted = "Can not provide both checkpoint_dir and checkpoint_filename_with_path.";

@@ -4,7 +4,7 @@ use super::graph;
 use crate::{AdaMax, Adam, Optimizer, UpdateRule, replica_device_setter};
 use graph::{AttrValue, Graph, Node};
 use layers::collection::{global_variables, global_variables_initializer};
-use layers::{Formula, Initializer, Kind, Variable};
+use layers::{Initializer, Kind, TensorOps, Variable};
 use session::Session;
 use tensor::DType;
 
@@ -12,7 +12,7 @@ use tensor::DType;
 fn devices(rule: impl UpdateRule + 'static, names: &[&str], kind: Kind) -> Vec<String> {
     let graph = graph();
     let scope = replica_device_setter(names.len()).worker_device("/job:worker/task:0").on(&graph.root());
-    let square = |name: &&str| Variable::build(&scope, name).kind(kind).make().square();
+    let square = |name: &&str| Variable::builder(&scope, name).kind(kind).build().square();
     let squares: Vec<_> = names.iter().map(square).collect();
     Optimizer::new(rule).minimize(&scope.op("AddN").inputs(&squares).output()).unwrap();
     powers(&graph).iter().map(device).collect()
@@ -58,7 +58,7 @@ fn powers_and_shares_are_floats_even_for_doubles() {
     for kind in [Kind::Resource, Kind::Reference] {
         let graph = graph();
         let first = Initializer::Value([1f64, 2.0].into());
-        let w = Variable::build(&graph.root(), "w").initializer(first).kind(kind).make();
+        let w = Variable::builder(&graph.root(), "w").initializer(first).kind(kind).build();
         let train = Optimizer::new(Adam::new(0.1)).minimize(&(w.square() * &*w).sum()).unwrap();
         let session = Session::local(&graph);
         session.execute(&global_variables_initializer(&graph)).unwrap();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn supervisor(graph: &Graph, worker: usize) -> SupervisorBuilder {
-    let supervisor = Supervisor::build(graph).is_chief(worker == 0).save_model(None).save_summaries(None);
+    let supervisor = Supervisor::builder(graph).is_chief(worker == 0).save_model(None).save_summaries(None);
     supervisor.recovery_wait(Duration::from_millis(20))
 }
 
@@ -47,7 +47,7 @@ fn check_lost(error: &Error, parts: &[&str]) {
 fn another_worker_waits_for_the_chief() {
     let cluster = Cluster::start();
     let ((graph, next), (other, others)) = (counting(0), counting(1));
-    let (chief, worker) = (supervisor(&graph, 0).make().unwrap(), supervisor(&other, 1).make().unwrap());
+    let (chief, worker) = (supervisor(&graph, 0).build().unwrap(), supervisor(&other, 1).build().unwrap());
     let config = SessionConfig::default();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| advance(&worker, &cluster.targets[1], &others, 2).unwrap());
@@ -66,7 +66,7 @@ fn another_worker_waits_for_the_chief() {
 fn a_chief_goes_on_with_what_the_servers_have() {
     let cluster = Cluster::start();
     let (graph, next) = counting(0);
-    let chief = supervisor(&graph, 0).make().unwrap();
+    let chief = supervisor(&graph, 0).build().unwrap();
     assert_eq!(advance(&chief, &cluster.targets[0], &next, 3).unwrap(), 0);
     let (first, lines) = warnings(|| advance(&chief, &cluster.targets[0], &next, 1).unwrap());
     assert_eq!((first, lines), (3, Vec::new()));
@@ -76,7 +76,7 @@ fn a_chief_goes_on_with_what_the_servers_have() {
 fn a_chief_whose_ps_lost_its_state_says_so() {
     let mut cluster = Cluster::start();
     let (graph, next) = counting(0);
-    let chief = supervisor(&graph, 0).make().unwrap();
+    let chief = supervisor(&graph, 0).build().unwrap();
     assert_eq!(advance(&chief, &cluster.targets[0], &next, 3).unwrap(), 0);
     cluster.lose("ps");
     // Asked again, it does not begin anew either.
@@ -91,7 +91,7 @@ fn a_chief_whose_ps_lost_its_state_says_so() {
 fn a_ps_may_be_lost_while_steps_are_made() {
     let mut cluster = Cluster::start();
     let (graph, next) = counting(0);
-    let chief = supervisor(&graph, 0).make().unwrap();
+    let chief = supervisor(&graph, 0).build().unwrap();
     let master = cluster.targets[0].clone();
     let failed = chief.managed_session(&master, |session| {
         session.execute(&next)?;
@@ -108,7 +108,7 @@ fn a_chief_with_checkpoints_resumes_and_says_so() {
     let (mut cluster, folder) = (Cluster::start(), Folder::new());
     let (graph, next) = counting(0);
     let saver = Arc::new(Saver::new(&graph).unwrap());
-    let chief = supervisor(&graph, 0).logdir(&folder.0).saver(saver.clone()).make().unwrap();
+    let chief = supervisor(&graph, 0).logdir(&folder.0).saver(saver.clone()).build().unwrap();
     assert_eq!(advance(&chief, &cluster.targets[0], &next, 2).unwrap(), 0);
     cluster.lose("ps");
     let error = advance(&chief, &cluster.targets[0], &next, 1).unwrap_err();
@@ -116,7 +116,7 @@ fn a_chief_with_checkpoints_resumes_and_says_so() {
     // Another one begins, and leaves a checkpoint of its second step behind.
     let (graph, next) = counting(0);
     let saver = Arc::new(Saver::new(&graph).unwrap());
-    let chief = supervisor(&graph, 0).logdir(&folder.0).saver(saver.clone()).make().unwrap();
+    let chief = supervisor(&graph, 0).logdir(&folder.0).saver(saver.clone()).build().unwrap();
     let master = cluster.targets[0].clone();
     let work = |session: &Arc<Session>| {
         (0..2).try_for_each(|_| session.execute(&next))?;
@@ -141,10 +141,10 @@ fn another_worker_is_told_that_the_step_went_back() {
         let (mut cluster, folder) = (Cluster::start(), Folder::new());
         let (other, others) = counting(1);
         let worker = supervisor(&other, 1);
-        let worker = if has_folder { worker.logdir(&folder.0) } else { worker }.make().unwrap();
+        let worker = if has_folder { worker.logdir(&folder.0) } else { worker }.build().unwrap();
         let begin = |cluster: &Cluster| {
             let (graph, next) = counting(0);
-            advance(&supervisor(&graph, 0).make().unwrap(), &cluster.targets[0], &next, 0).unwrap();
+            advance(&supervisor(&graph, 0).build().unwrap(), &cluster.targets[0], &next, 0).unwrap();
         };
         begin(&cluster);
         assert_eq!(advance(&worker, &cluster.targets[1], &others, 4).unwrap(), 0);
@@ -167,7 +167,7 @@ fn a_chief_that_begins_may_keep_what_the_servers_have() {
     let cluster = Cluster::start();
     let begin = |keep: bool| {
         let (graph, next) = counting(0);
-        let chief = supervisor(&graph, 0).keep_newer_state(keep).make().unwrap();
+        let chief = supervisor(&graph, 0).keep_newer_state(keep).build().unwrap();
         warnings(|| advance(&chief, &cluster.targets[0], &next, 3).unwrap())
     };
     assert_eq!(begin(false), (0, Vec::new()));

@@ -7,7 +7,7 @@ use crate::monitored::MonitoredSession;
 use crate::{MonitoredTrainingSession, QueueRunner, Supervisor, create_global_step, create_global_step_in};
 use crate::{import_meta_graph, latest_checkpoint, queue_runners, replica_device_setter};
 use graph::{Graph, Node};
-use layers::{Formulas, Kind, Queue, Variable};
+use layers::{Kind, Queue, ScopeOps, Variable};
 use parking_lot::Mutex;
 use session::{Session, SessionConfig};
 use status::{Code, Result, out_of_range};
@@ -31,11 +31,11 @@ fn a_chief_saves_and_goes_on_where_it_ended() {
     let folder = Folder::new();
     for first in [0, 3] {
         let (graph, next) = counting();
-        let supervisor = Supervisor::build(&graph)
+        let supervisor = Supervisor::builder(&graph)
             .logdir(&folder.0)
             .save_model(Some(Duration::from_millis(1)))
             .save_summaries(Some(Duration::from_millis(1)))
-            .make()
+            .build()
             .unwrap();
         assert!(graph.is_finalized());
         supervisor
@@ -61,7 +61,7 @@ fn a_chief_saves_and_goes_on_where_it_ended() {
 #[test]
 fn an_error_of_a_thread_is_the_sessions() {
     let (graph, _) = counting();
-    let supervisor = Supervisor::build(&graph).make().unwrap();
+    let supervisor = Supervisor::builder(&graph).build().unwrap();
     let result = supervisor.managed_session("", |_| {
         supervisor.repeat(None, || Err(status::internal!("as this test wants")))?;
         supervisor.coordinator().wait_for_stop(None);
@@ -76,7 +76,7 @@ fn threads_end_with_a_session_that_was_not_made() {
     let runner = QueueRunnerDef { queue: "queue".to_string(), close_op: "gone".to_string(), ..Default::default() };
     graph.add_to_collection(QUEUE_RUNNERS, checkpoint::queue_runner_to_record(runner));
     // The threads of a chief with a folder are started before those of queues.
-    let supervisor = Supervisor::build(&graph).logdir(&folder.0).make().unwrap();
+    let supervisor = Supervisor::builder(&graph).logdir(&folder.0).build().unwrap();
     let error = supervisor.managed_session("", |_| Ok(())).unwrap_err();
     assert_eq!(error.message, "The queue runner of queue names gone, which is not in the graph");
     assert!(supervisor.coordinator().joined());
@@ -85,8 +85,8 @@ fn threads_end_with_a_session_that_was_not_made() {
 #[test]
 fn a_session_may_be_ready_before_its_counter() {
     let graph = graph();
-    let late = Variable::build(&graph.root(), "late").dtype(DType::I64).collections(&[]).make();
-    let supervisor = Supervisor::build(&graph).global_step(late.value()).standard_services(false).make().unwrap();
+    let late = Variable::builder(&graph.root(), "late").dtype(DType::I64).collections(&[]).build();
+    let supervisor = Supervisor::builder(&graph).global_step(late.value()).standard_services(false).build().unwrap();
     supervisor.managed_session("", |session| session.execute(late.initializer())).unwrap();
 }
 
@@ -94,7 +94,8 @@ fn a_session_may_be_ready_before_its_counter() {
 fn others_wait_for_the_chief_and_say_for_what() {
     let graph = graph();
     create_global_step_in(&graph.root().on("/cpu:0")).unwrap();
-    let supervisor = Supervisor::build(&graph).is_chief(false).recovery_wait(Duration::from_millis(1)).make().unwrap();
+    let supervisor =
+        Supervisor::builder(&graph).is_chief(false).recovery_wait(Duration::from_millis(1)).build().unwrap();
     let (config, limit) = (SessionConfig::default(), Some(Duration::from_millis(5)));
     let error = supervisor.managed_session_with("", &config, limit, |_| Ok(())).unwrap_err();
     assert_eq!(error.code, Code::DeadlineExceeded);
@@ -105,17 +106,17 @@ fn others_wait_for_the_chief_and_say_for_what() {
 fn variables_of_replicas_need_a_device() {
     for (kind, op) in [(Kind::Resource, "VarHandleOp"), (Kind::Reference, "VariableV2")] {
         let graph = graph();
-        Variable::build(&graph.root(), "w").shape([2]).kind(kind).make();
-        let error = Supervisor::build(&graph).is_chief(false).make().err().unwrap();
+        Variable::builder(&graph.root(), "w").shape([2]).kind(kind).build();
+        let error = Supervisor::builder(&graph).is_chief(false).build().err().unwrap();
         let wanted = format!("When using replicas, all Variables must have their device set: w ({op}).");
         assert!(error.message.starts_with(&wanted), "{error}");
         assert!(error.message.contains("replica_device_setter"), "{error}");
         // A chief may be alone; and what is beside something on a device is there too.
-        Supervisor::build(&graph).make().unwrap();
+        Supervisor::builder(&graph).build().unwrap();
         let graph = super::graph();
-        let w = Variable::build(&graph.root().on("/job:ps/task:0"), "w").shape([2]).kind(kind).make();
-        Variable::build(&graph.root().beside(w.handle().node()), "slot").shape([2]).kind(kind).make();
-        Supervisor::build(&graph).is_chief(false).make().unwrap();
+        let w = Variable::builder(&graph.root().on("/job:ps/task:0"), "w").shape([2]).kind(kind).build();
+        Variable::builder(&graph.root().beside(w.handle().node()), "slot").shape([2]).kind(kind).build();
+        Supervisor::builder(&graph).is_chief(false).build().unwrap();
     }
 }
 
@@ -127,7 +128,7 @@ fn a_supervisor_is_outside_of_device_scopes() {
     let scope = replica_device_setter(1).worker_device("/job:worker/task:0").on(&graph.root());
     create_global_step_in(&scope).unwrap();
     let before = nodes(&graph, "");
-    Supervisor::build(&graph).is_chief(false).make().unwrap();
+    Supervisor::builder(&graph).is_chief(false).build().unwrap();
     let all = nodes(&graph, "");
     let own: Vec<&String> = all.iter().filter(|node| !before.contains(node)).collect();
     assert!(own.iter().any(|node| node.contains("report_uninitialized_variables")), "{own:?}");
@@ -137,9 +138,9 @@ fn a_supervisor_is_outside_of_device_scopes() {
 /// A graph whose step takes a number from a queue that a thread fills: three times, then the input is at its end.
 fn queued(graph: &Graph) -> (Node, graph::Output) {
     let root = graph.root();
-    let counted = Variable::build(&root, "counted").dtype(DType::I64).collections(&["local_variables"]).make();
+    let counted = Variable::builder(&root, "counted").dtype(DType::I64).collections(&["local_variables"]).build();
     let up = root.op("ResourceCountUpTo").input(counted.handle()).attr("limit", 3i64).attr("T", DType::I64).output();
-    let queue = Queue::fifo(&root, &[DType::I64]).capacity(2).make();
+    let queue = Queue::fifo(&root, &[DType::I64]).capacity(2).build();
     let fill = queue.enqueue(&[up]);
     QueueRunner::new(&queue, &[fill]).register();
     let taken = queue.dequeue().remove(0);

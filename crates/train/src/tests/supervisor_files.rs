@@ -8,7 +8,7 @@ use graph::wire::read_graph;
 use graph::{AttrValue, Graph};
 use io::event::{SessionStatus, SummaryData};
 use io::{Event, EventWhat};
-use layers::{Formula, Formulas, Kind, Variable, summary};
+use layers::{Kind, ScopeOps, TensorOps, Variable, summary};
 use session::Session;
 use std::time::Duration;
 use tensor::{DType, PartialShape};
@@ -51,10 +51,10 @@ fn written(folder: &Folder, supervisor: &Supervisor, count: usize) -> Vec<Event>
 fn events_tell_what_happened() {
     let folder = Folder::new();
     let graph = graph();
-    let steps = Variable::build(&graph.root(), "steps").dtype(DType::I64).trainable(false).make();
+    let steps = Variable::builder(&graph.root(), "steps").dtype(DType::I64).trainable(false).build();
     summary::scalar("now", &steps.value().cast(DType::F32));
-    let supervisor = Supervisor::build(&graph).logdir(&folder.0).global_step(steps.value());
-    let supervisor = supervisor.save_model(ONCE).save_summaries(ONCE).make().unwrap();
+    let supervisor = Supervisor::builder(&graph).logdir(&folder.0).global_step(steps.value());
+    let supervisor = supervisor.save_model(ONCE).save_summaries(ONCE).build().unwrap();
     let mut lines: Vec<String> = written(&folder, &supervisor, 6).iter().map(line).collect();
     assert_eq!(lines[..3], ["graph at 0", "meta graph at 0", "start at 0"]);
     assert_eq!(lines.last().unwrap(), "stop at 0");
@@ -68,11 +68,11 @@ fn events_tell_what_happened() {
 fn a_summary_is_of_the_step_it_is_written_at() {
     let folder = Folder::new();
     let graph = graph();
-    let count = Variable::build(&graph.root(), "count").dtype(DType::I64).kind(Kind::Reference).make();
+    let count = Variable::builder(&graph.root(), "count").dtype(DType::I64).kind(Kind::Reference).build();
     let next = graph.root().op("AssignAdd").input(count.handle()).input(&graph.root().constant(1i64)).output();
     summary::scalar("now", &next.cast(DType::F32));
-    let supervisor = Supervisor::build(&graph).logdir(&folder.0).global_step(&next);
-    let supervisor = supervisor.save_model(None).save_summaries(ONCE).make().unwrap();
+    let supervisor = Supervisor::builder(&graph).logdir(&folder.0).global_step(&next);
+    let supervisor = supervisor.save_model(None).save_summaries(ONCE).build().unwrap();
     let mut found = 0;
     for event in written(&folder, &supervisor, 5) {
         if let EventWhat::Summary(values) = &event.what
@@ -107,7 +107,7 @@ fn the_graph_is_written_with_shapes() {
     };
     let wanted = [PartialShape::new(&[-1, 3])];
     let (folder, graph) = (Folder::new(), model());
-    let supervisor = Supervisor::build(&graph).logdir(&folder.0).make().unwrap();
+    let supervisor = Supervisor::builder(&graph).logdir(&folder.0).build().unwrap();
     supervisor.managed_session("", |_| Ok(())).unwrap();
     assert_eq!(shapes(&folder, "Placeholder"), wanted);
     let (folder, graph) = (Folder::new(), model());
@@ -119,8 +119,8 @@ fn the_graph_is_written_with_shapes() {
 fn the_threads_of_a_chief_may_be_left_out() {
     let folder = Folder::new();
     let (graph, _, _) = counting();
-    let supervisor = Supervisor::build(&graph).logdir(&folder.0).save_model(ONCE).standard_services(false);
-    let supervisor = supervisor.make().unwrap();
+    let supervisor = Supervisor::builder(&graph).logdir(&folder.0).save_model(ONCE).standard_services(false);
+    let supervisor = supervisor.build().unwrap();
     supervisor.managed_session("", |_| Ok(())).unwrap();
     let lines: Vec<String> = events(&folder).iter().map(line).collect();
     assert_eq!(lines, ["graph at 0", "meta graph at 0", "stop at 0"]);
@@ -141,7 +141,7 @@ fn summaries_and_checkpoints_may_be_left_out() {
     let made = |change: fn(SupervisorBuilder) -> SupervisorBuilder| -> (Graph, Supervisor) {
         let (graph, _, square) = counting();
         summary::scalar("squared", &square);
-        let supervisor = change(Supervisor::build(&graph)).make().unwrap();
+        let supervisor = change(Supervisor::builder(&graph)).build().unwrap();
         (graph, supervisor)
     };
     let has = |graph: &Graph, part: &str| nodes(graph, "").iter().any(|node| node.starts_with(part));
@@ -162,7 +162,7 @@ fn without_a_saver_nothing_is_restored() {
     saver.save(&session, &folder.join("model.ckpt"), 1).unwrap();
     let begins_at = |change: fn(SupervisorBuilder) -> SupervisorBuilder| {
         let (graph, _, _) = counting();
-        let supervisor = change(Supervisor::build(&graph).logdir(&folder.0)).make().unwrap();
+        let supervisor = change(Supervisor::builder(&graph).logdir(&folder.0)).build().unwrap();
         let mut first = None;
         let read = |session: &std::sync::Arc<Session>| {
             first = Some(session.run::<i64>("global_step/Read/ReadVariableOp:0")?);
@@ -179,7 +179,7 @@ fn without_a_saver_nothing_is_restored() {
 fn local_variables_may_wait_for_more() {
     let (graph, _, _) = counting();
     let never = graph.root().constant(["never"]);
-    let supervisor = Supervisor::build(&graph).ready_for_local_init_op(&never).make().unwrap();
+    let supervisor = Supervisor::builder(&graph).ready_for_local_init_op(&never).build().unwrap();
     let error = supervisor.managed_session("", |_| Ok(())).unwrap_err();
     assert!(error.message.starts_with("Init operations did not make model ready for local_init."), "{error}");
     assert!(error.message.ends_with("Variables not initialized: never"), "{error}");

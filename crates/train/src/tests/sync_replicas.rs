@@ -8,7 +8,7 @@ use crate::{
 };
 use graph::{Graph, Output, Scope};
 use layers::collection::global_variables_initializer;
-use layers::{Formula, Formulas, Initializer, Kind, Variable};
+use layers::{Initializer, Kind, ScopeOps, TensorOps, Variable};
 use optimize::{GradientDescent, Momentum};
 use session::{LocalCluster, Server, ServerOptions, Session, SyncPolicy, Task, feeds};
 use std::sync::{Arc, Barrier};
@@ -54,8 +54,8 @@ struct Model {
 fn model(scope: &Scope, kind: Kind) -> Model {
     let (x, y) = (scope.placeholder(DType::F32, &[-1, 2]), scope.placeholder(DType::F32, &[-1, 1]));
     let first = Initializer::Value([[0.1f32], [-0.3]].into());
-    let w = Variable::build(scope, "w").initializer(first).kind(kind).make();
-    let b = Variable::build(scope, "b").shape([1]).kind(kind).make();
+    let w = Variable::builder(scope, "w").initializer(first).kind(kind).build();
+    let b = Variable::builder(scope, "b").shape([1]).kind(kind).build();
     let loss = (x.matmul(&w) + &b - &y).square().mean();
     Model { x, y, w, loss }
 }
@@ -384,7 +384,7 @@ fn give_several(averaged: impl FnOnce(&Variable) -> Vec<Variable>) {
     let root = graph.root();
     let step = create_global_step(&graph).unwrap();
     let x = root.placeholder(DType::F32, &[]);
-    let w = Variable::build(&root, "w").initializer(Initializer::Constant(10.0)).make();
+    let w = Variable::builder(&root, "w").initializer(Initializer::Constant(10.0)).build();
     let averages = ExponentialMovingAverage::new(0.5);
     let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2).total_num_replicas(1);
     let optimizer = optimizer.averages(averages, &averaged(&w));
@@ -432,9 +432,9 @@ impl Scalar {
     fn open(cluster: &LocalCluster, index: usize) -> Scalar {
         let graph = graph();
         let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{index}")).on(&graph.root());
-        let step = Variable::build(&scope, "global_step").dtype(DType::I64).trainable(false).make();
+        let step = Variable::builder(&scope, "global_step").dtype(DType::I64).trainable(false).build();
         let x = scope.placeholder(DType::F32, &[]);
-        let w = Variable::build(&scope, "w").initializer(Initializer::Constant(10.0)).make();
+        let w = Variable::builder(&scope, "w").initializer(Initializer::Constant(10.0)).build();
         let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2).total_num_replicas(3);
         let sync = optimizer.worker(&scope).minimize(&(w.value() * &x), &step).unwrap();
         let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
@@ -509,8 +509,8 @@ fn rows_are_averaged_over_those_who_have_them() {
 fn rows(cluster: &LocalCluster, index: usize) -> (Arc<Session>, SyncReplicas, Variable, Coordinator) {
     let graph = graph();
     let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{index}")).on(&graph.root());
-    let step = Variable::build(&scope, "global_step").dtype(DType::I64).trainable(false).make();
-    let table = Variable::build(&scope, "table").shape([4, 1]).make();
+    let step = Variable::builder(&scope, "global_step").dtype(DType::I64).trainable(false).build();
+    let table = Variable::builder(&scope, "table").shape([4, 1]).build();
     let picked: &[i32] = if index == 0 { &[3, 1] } else { &[1, 0, 1] };
     let loss = table.gather(&scope.constant(picked)).sum();
     let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2);

@@ -1,21 +1,21 @@
-//! Formulas that read as formulas: methods on outputs and scopes.
+//! Operations as methods: of outputs ([`TensorOps`]) and of scopes ([`ScopeOps`]).
 
 use graph::{OpBuilder, Output, Scope};
 use ops::raw;
 use tensor::{DType, PartialShape, Tensor};
 
-/// What formulas begin with.
-pub trait Formulas {
+/// Operations that a scope begins with, because they have no input.
+pub trait ScopeOps {
     /// A constant.
     fn constant(&self, value: impl Into<Tensor>) -> Output;
-    /// A value given to each step; dimensions below zero are open.
+    /// A value that is fed to each step; dimensions below zero are unknown.
     fn placeholder(&self, dtype: DType, dims: &[i64]) -> Output;
     /// A node that runs after all these and does nothing else. It is `group_deps`; if the nodes are on several
     /// devices, it waits for one `group_deps/NoOp` on each.
     fn group(&self, nodes: &[graph::Node]) -> graph::Node;
 }
 
-impl Formulas for Scope {
+impl ScopeOps for Scope {
     fn constant(&self, value: impl Into<Tensor>) -> Output {
         ops::array::constant::constant(self, value.into())
     }
@@ -34,12 +34,12 @@ macro_rules! unary {
         unary! { @trait $($(#[$doc])* $name;)* @impl $($name = $op;)* }
     };
     (@trait $($(#[$doc:meta])* $declared:ident;)* @impl $($name:ident = $op:ident;)*) => {
-        /// What formulas are made of: each method adds a node in the output's scope.
-        pub trait Formula {
+        /// Operations on tensors; each method adds a node in the scope of the output.
+        pub trait TensorOps {
             $($(#[$doc])* fn $declared(&self) -> Output;)*
             /// The product of two matrices.
             fn matmul(&self, rhs: &Output) -> Output;
-            /// This to the power of `rhs`.
+            /// The power: `self` is the base, `rhs` the exponent.
             fn pow(&self, rhs: &Output) -> Output;
             /// The larger of two, element by element.
             fn maximum(&self, rhs: &Output) -> Output;
@@ -61,19 +61,19 @@ macro_rules! unary {
             fn mean_over(&self, axes: &[i32]) -> Output;
             /// The largest element over some axes.
             fn max_over(&self, axes: &[i32]) -> Output;
-            /// The place of the largest element along an axis.
+            /// The index of the largest element along an axis.
             fn argmax(&self, axis: i32) -> Output;
-            /// The same elements under another shape; one dimension may be -1.
+            /// The same elements with another shape; one dimension may be -1 and is computed.
             fn reshape(&self, dims: &[i64]) -> Output;
-            /// Another element type.
+            /// The same values with another element type.
             fn cast(&self, dtype: DType) -> Output;
-            /// Rows by number.
+            /// The rows with these indices.
             fn gather(&self, indices: &Output) -> Output;
-            /// Values between two numbers.
+            /// The values, limited to the range from `low` to `high`.
             fn clip(&self, low: f64, high: f64) -> Output;
         }
 
-        impl Formula for Output {
+        impl TensorOps for Output {
             $(fn $name(&self) -> Output { raw::$op(self).output() })*
 
             fn matmul(&self, rhs: &Output) -> Output { raw::mat_mul(self, rhs).output() }
@@ -123,7 +123,7 @@ unary! {
     sigmoid = sigmoid;
     /// The hyperbolic tangent.
     tanh = tanh;
-    /// `exp(x)` over the sum of its row.
+    /// `exp(x)` divided by its sum over the last dimension.
     softmax = softmax;
     /// The logarithm of `softmax`.
     log_softmax = log_softmax;
@@ -139,13 +139,13 @@ unary! {
     rsqrt = rsqrt;
     /// `x x`.
     square = square;
-    /// The value without its sign.
+    /// The absolute value.
     abs = abs;
     /// -1, 0 or 1.
     sign = sign;
-    /// The largest integer not above.
+    /// The largest integer that is not larger.
     floor = floor;
-    /// The smallest integer not below.
+    /// The smallest integer that is not smaller.
     ceil = ceil;
     /// The cosine.
     cos = cos;
@@ -155,11 +155,11 @@ unary! {
     zeros_like = zeros_like;
     /// Ones of the same shape.
     ones_like = ones_like;
-    /// The value, through which no gradient passes.
+    /// The value, treated as a constant by gradients.
     stop_gradient = stop_gradient;
-    /// The value, as another node.
+    /// The value, as the output of a new node.
     identity = identity;
-    /// The dimensions.
+    /// The shape, as a vector of integers.
     dims = shape;
 }
 
@@ -170,7 +170,7 @@ fn reduce(x: &Output, reduction: Reduction, axes: &[i32]) -> Output {
     reduction(x, &x.scope().constant(axes)).output()
 }
 
-/// Reduces over all axes. If the rank is not known, the step determines it.
+/// Reduces over all axes. If the rank is unknown while building, the step computes it.
 fn reduce_all(x: &Output, reduction: Reduction) -> Output {
     match x.shape().rank() {
         Some(rank) => reduce(x, reduction, &(0..rank as i32).collect::<Vec<_>>()),

@@ -1,4 +1,4 @@
-//! Where the step counter was when a supervisor saw it last.
+//! The last session of a supervisor, and how far it got.
 
 use crate::coordination::Coordinator;
 use checkpoint::step_number;
@@ -10,23 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use tensor::Tensor;
 
-/// How often the step counter is looked at, and how long that may take.
-const LOOK: Duration = Duration::from_secs(1);
-/// How long the last look may take: it is the one that counts.
-const LAST: Duration = Duration::from_secs(5);
+/// The time between two reads of the step counter, and the time limit of a read.
+const PERIOD: Duration = Duration::from_secs(1);
+/// The time limit of the last read: later sessions are compared with it.
+const LAST_LIMIT: Duration = Duration::from_secs(5);
 
-/// What a supervisor saw of the sessions it made: on which servers, and where the step counter was. A shared handle.
+/// The servers of the last session of a supervisor, and the last known value of its step counter. A shared handle.
 #[derive(Clone, Default)]
-pub(super) struct Seen(Arc<Mutex<Option<(String, Option<i64>)>>>);
+pub(super) struct LastSession(Arc<Mutex<Option<(String, Option<i64>)>>>);
 
-impl Seen {
-    /// Whether there was a session on these servers, and where the step counter was, as far as that is known.
+impl LastSession {
+    /// The last known step if the last session was on these servers; the inner option is none if the step is unknown.
     pub fn on(&self, master: &str) -> Option<Option<i64>> {
         let seen = self.0.lock();
         seen.as_ref().filter(|(known, _)| known == master).map(|&(_, step)| step)
     }
 
-    /// There is a session on these servers, whose step counter is here.
+    /// Starts a new session on these servers, whose step counter has this value.
     pub fn begin(&self, master: &str, step: Option<i64>) {
         *self.0.lock() = Some((master.to_string(), step));
     }
@@ -37,9 +37,9 @@ impl Seen {
         }
     }
 
-    /// Looks at the step counter every so often until `coordinator` stops, and once more then; or until nobody has the
-    /// session any more. Steps of the user pass by the supervisor; without this it would not know how far a model was
-    /// that was lost.
+    /// Reads the step counter every [`PERIOD`] until `coordinator` stops, and once more then; or until the session is
+    /// dropped. The supervisor does not see the steps of the user, so without these reads it would not know how far a lost
+    /// model was.
     pub fn watch(
         &self,
         master: &str,
@@ -51,10 +51,10 @@ impl Seen {
         let (session, counter) = (Arc::downgrade(session), counter.clone());
         coordinator.spawn("supervisor-step", move |coordinator| {
             loop {
-                let is_last = coordinator.wait_for_stop(Some(LOOK));
+                let is_last = coordinator.wait_for_stop(Some(PERIOD));
                 let Some(session) = session.upgrade() else { return Ok(()) };
-                // A task that is gone is the error of whoever runs steps.
-                if let Ok(step) = look(&session, &counter, if is_last { LAST } else { LOOK }) {
+                // A lost task is an error of the user's own steps, so it is ignored here.
+                if let Ok(step) = read_step(&session, &counter, if is_last { LAST_LIMIT } else { PERIOD }) {
                     seen.note(&master, step);
                 }
                 if is_last {
@@ -65,7 +65,7 @@ impl Seen {
     }
 }
 
-fn look(session: &Session, counter: &Output, limit: Duration) -> Result<i64> {
+fn read_step(session: &Session, counter: &Output, limit: Duration) -> Result<i64> {
     let options = RunOptions { timeout: Some(limit), ..RunOptions::default() };
     step_number(&session.run_with_options::<Tensor>(counter, Feeds::new(), options)?.0)
 }
