@@ -3,8 +3,8 @@
 //! A [`Saver`] adds the nodes that write and read variables, and keeps track of the files. A meta graph is a graph with
 //! its collections in one file; a saved model adds named signatures and the values of variables.
 //!
-//! The crate runs its nodes in a session that the caller passes in. It does not decide when to save: the hooks of `train`
-//! do.
+//! The crate runs its nodes in a session that the caller passes in. It does not decide when to save: the hooks of
+//! `train` do.
 #![forbid(unsafe_code)]
 
 mod graph_text;

@@ -2,8 +2,8 @@
 //! share the variables, because these have the same names on the same parameter servers. Worker 0 is the chief: it
 //! initializes the variables, and the others wait for it.
 //!
-//! usage: `07_between_graph grpc://WORKER:PORT TASK`, for each worker of a cluster of two ps and two workers. The servers
-//! may be ours or TensorFlow's, and the other worker may be the Python twin.
+//! usage: `07_between_graph grpc://WORKER:PORT TASK`, for each worker of a cluster of two ps and two workers. The
+//! servers may be ours or TensorFlow's, and the other worker may be the Python twin.
 
 use flowgrid::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Two workers that step together: each step applies the mean of their gradients once.
 //!
-//! usage: `08_sync_worker grpc://WORKER:PORT TASK` is one worker of a job that is already running. The other may be this
-//! program too, or its Python twin. Without arguments it starts a cluster and runs both workers.
+//! usage: `08_sync_worker grpc://WORKER:PORT TASK` is one worker of a job that is already running. The other may be
+//! this program too, or its Python twin. Without arguments it starts a cluster and runs both workers.
 
 use flowgrid::prelude::*;
 use flowgrid::train::{SyncReplicasOptimizer, hooks::Synchronous};

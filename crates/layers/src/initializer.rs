@@ -6,69 +6,69 @@ use ops::random::draw::{random_standard_normal, random_uniform, truncated_normal
 use ops::raw;
 use tensor::{DType, Shape, Tensor};
 
-/// How a variable gets its first value.
+/// How a variable is initialized.
 #[derive(Clone, Debug)]
 pub enum Initializer {
     /// Zeros.
     Zeros,
     /// Ones.
     Ones,
-    /// One number everywhere.
+    /// The same number everywhere.
     Constant(f64),
-    /// Exactly this value.
+    /// This value.
     Value(Tensor),
-    /// Numbers between two others, all equally likely.
+    /// Uniformly distributed numbers.
     Uniform {
-        /// The least.
+        /// The lower bound.
         low: f64,
-        /// The bound that is not reached.
+        /// The upper bound, which is excluded.
         high: f64,
-        /// For numbers that repeat.
+        /// The seed, for the same numbers in every run.
         seed: Option<i64>,
     },
-    /// Numbers around a mean.
+    /// Normally distributed numbers.
     Normal {
         /// The mean.
         mean: f64,
         /// The standard deviation.
         deviation: f64,
-        /// For numbers that repeat.
+        /// The seed, for the same numbers in every run.
         seed: Option<i64>,
     },
-    /// Numbers around a mean, none farther away than two deviations.
+    /// Normally distributed numbers, of which those beyond two standard deviations are drawn again.
     TruncatedNormal {
         /// The mean.
         mean: f64,
-        /// The standard deviation before the far ones are drawn again.
+        /// The standard deviation before truncation.
         deviation: f64,
-        /// For numbers that repeat.
+        /// The seed, for the same numbers in every run.
         seed: Option<i64>,
     },
-    /// Numbers whose variance is `scale` over the number of connections.
+    /// Numbers whose variance is `scale` divided by the number of connections.
     Scaling {
         /// The numerator of the variance.
         scale: f64,
-        /// Which connections count.
+        /// The connections that count.
         fan: Fan,
-        /// Uniform, or else truncated normal.
+        /// Whether the distribution is uniform; else it is truncated normal.
         uniform: bool,
-        /// For numbers that repeat.
+        /// The seed, for the same numbers in every run.
         seed: Option<i64>,
     },
 }
 
-/// Which connections of a unit count.
+/// The connections of a unit that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fan {
-    /// Those that come in.
+    /// Inputs.
     In,
-    /// Those that go out.
+    /// Outputs.
     Out,
-    /// The mean of both.
+    /// The mean of inputs and outputs.
     Average,
 }
 
-/// The standard deviation of a normal distribution cut off at two deviations.
+/// The standard deviation of a standard normal distribution truncated at two.
 const TRUNCATED_DEVIATION: f64 = 0.879_625_661_034_239_8;
 
 impl Initializer {
@@ -82,7 +82,7 @@ impl Initializer {
         Initializer::Scaling { scale: 1.0, fan: Fan::Average, uniform: false, seed: None }
     }
 
-    /// He et al. 2015, uniform: for layers that rectify.
+    /// He et al. 2015, uniform: for layers with ReLU.
     pub fn he_uniform() -> Initializer {
         Initializer::Scaling { scale: 2.0, fan: Fan::In, uniform: true, seed: None }
     }
@@ -97,7 +97,7 @@ impl Initializer {
         Initializer::Scaling { scale: 1.0, fan: Fan::In, uniform: false, seed: None }
     }
 
-    /// The same with a seed: the numbers repeat, and are TensorFlow's for this seed.
+    /// The same with a seed: every run draws the same numbers, those of TensorFlow with this seed.
     pub fn seeded(mut self, number: i64) -> Initializer {
         match &mut self {
             Initializer::Uniform { seed, .. }
@@ -129,12 +129,12 @@ impl Initializer {
         }
     }
 
-    /// How a part of a variable of this shape begins.
+    /// The initializer of a part of a variable of this shape.
     pub(crate) fn for_part(&self, whole: &Shape) -> Initializer {
         self.resolved(whole)
     }
 
-    /// What a scaling comes to for a shape.
+    /// A scaling initializer with its bounds for a shape.
     fn resolved(&self, shape: &Shape) -> Initializer {
         let Initializer::Scaling { scale, fan, uniform, seed } = *self else { return self.clone() };
         let (fan_in, fan_out) = fans(shape);
@@ -151,7 +151,7 @@ impl Initializer {
     }
 }
 
-/// How many connections a unit has in and out: a filter's window counts for both.
+/// The number of inputs and outputs of a unit; the window of a filter counts for both.
 fn fans(shape: &Shape) -> (f64, f64) {
     match shape.dims() {
         [] => (1.0, 1.0),
@@ -167,7 +167,7 @@ fn dims(scope: &Scope, shape: &Shape) -> Output {
     scope.constant(shape.iter().map(|&dim| dim as i32).collect::<Vec<_>>())
 }
 
-/// Large variables are filled when the step runs, so that the graph stays small.
+/// A tensor filled with a value. It is filled when the step runs, so that the graph stays small.
 fn filled(scope: &Scope, dtype: DType, shape: &Shape, value: f64) -> Output {
     if matches!(dtype, DType::STRING | DType::BOOL) {
         return match Tensor::zeros_of(dtype, shape) {

@@ -2,8 +2,9 @@
 //!
 //! The crate adds nodes to a graph, under the names that TensorFlow gives them. It runs nothing and knows no optimizer.
 //!
-//! Operations on tensors are methods of [`TensorOps`]; constants and placeholders are methods of [`ScopeOps`]. A model
-//! gets its variables from a [`VariableScope`], and consists of [`Layer`]s, which [`Sequential`] puts one after another.
+//! Operations on tensors are methods of [`TensorOps`]; constants and placeholders are methods of [`ScopeOps`]. A
+//! model gets its variables from a [`VariableScope`], and consists of [`Layer`]s, which [`Sequential`] puts one after
+//! another.
 #![forbid(unsafe_code)]
 
 pub mod collection;

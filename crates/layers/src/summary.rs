@@ -6,7 +6,7 @@ use ops::raw;
 use ops::summary as op;
 use tensor::{DType, Tensor};
 
-/// What a `SummaryMetadata` message says of text: that the plugin of this name shows it.
+/// The name of the plugin that shows text, for `SummaryMetadata`.
 const TEXT: &[u8] = b"\x0a\x06\x0a\x04text";
 
 /// A number.
@@ -14,37 +14,37 @@ pub fn scalar(name: &str, value: &Output) -> Output {
     NO_FAMILY.scalar(name, value)
 }
 
-/// How numbers are spread.
+/// A histogram.
 pub fn histogram(name: &str, values: &Output) -> Output {
     NO_FAMILY.histogram(name, values)
 }
 
-/// Up to `most` pictures of shape [picture, row, column, channel].
+/// At most `most` images of shape [image, row, column, channel].
 pub fn image(name: &str, pictures: &Output, most: i64) -> Output {
     NO_FAMILY.image(name, pictures, most)
 }
 
-/// Up to `most` sounds of shape [sound, frame, channel], with so many frames a second.
+/// At most `most` sounds of shape [sound, frame, channel], with the sample rate in Hz.
 pub fn audio(name: &str, sounds: &Output, rate: f32, most: i64) -> Output {
     NO_FAMILY.audio(name, sounds, rate, most)
 }
 
-/// Text, shown as such.
+/// Text.
 pub fn text(name: &str, strings: &Output) -> Output {
     NO_FAMILY.tensor(name, strings, TEXT)
 }
 
-/// A tensor, with a `SummaryMetadata` message that says how to show it, or nothing.
+/// A tensor, with a `SummaryMetadata` message that tells how to show it, or empty.
 pub fn tensor(name: &str, tensor: &Output, metadata: &[u8]) -> Output {
     NO_FAMILY.tensor(name, tensor, metadata)
 }
 
-/// Several summaries as one.
+/// Several summaries merged into one.
 pub fn merge(scope: &Scope, summaries: &[Output]) -> Output {
     op::merge::merge_summary(&scope.named("Merge"), summaries)
 }
 
-/// All summaries of a graph as one; none if it has none.
+/// All summaries of a graph merged into one; none if there are none.
 pub fn merge_all(graph: &Graph) -> Option<Output> {
     let root = graph.root();
     let name = |value: &AttrValue| match value {
@@ -60,7 +60,7 @@ pub fn merge_all(graph: &Graph) -> Option<Output> {
     (!summaries.is_empty()).then(|| merge(&root, &summaries))
 }
 
-/// Summaries that viewers show together.
+/// A family of summaries, which viewers show together.
 pub struct Family<'a>(Option<&'a str>);
 
 const NO_FAMILY: Family<'static> = Family(None);
@@ -78,14 +78,14 @@ impl Family<'_> {
         collected(raw::scalar_summary(&tags, value).named_as_scope().output())
     }
 
-    /// How numbers are spread.
+    /// A histogram.
     pub fn histogram(&self, name: &str, values: &Output) -> Output {
         let (scope, tag) = self.enter(name, values);
         let tag = constant(&scope, "tag", tag.into_bytes());
         collected(raw::histogram_summary(&tag, values).named_as_scope().output())
     }
 
-    /// Up to `most` pictures of shape [picture, row, column, channel].
+    /// At most `most` images of shape [image, row, column, channel].
     pub fn image(&self, name: &str, pictures: &Output, most: i64) -> Output {
         let (scope, tag) = self.enter(name, pictures);
         let tag = constant(&scope, "tag", tag.into_bytes());
@@ -94,7 +94,7 @@ impl Family<'_> {
         collected(node.attr("max_images", most).output())
     }
 
-    /// Up to `most` sounds of shape [sound, frame, channel], with so many frames a second.
+    /// At most `most` sounds of shape [sound, frame, channel], with the sample rate in Hz.
     pub fn audio(&self, name: &str, sounds: &Output, rate: f32, most: i64) -> Output {
         let (scope, tag) = self.enter(name, sounds);
         let rate = raw::const_(&scope, &Tensor::scalar(rate), DType::F32).named("sample_rate").output();
@@ -103,7 +103,7 @@ impl Family<'_> {
         collected(node.attr("max_outputs", most).output())
     }
 
-    /// A tensor, with a `SummaryMetadata` message that says how to show it, or nothing.
+    /// A tensor, with a `SummaryMetadata` message that tells how to show it, or empty.
     pub fn tensor(&self, name: &str, tensor: &Output, metadata: &[u8]) -> Output {
         let (scope, tag) = self.enter(name, tensor);
         let tag = constant(&scope, "tag", tag.into_bytes());
@@ -112,7 +112,7 @@ impl Family<'_> {
         collected(node.output())
     }
 
-    /// The scope of a summary's nodes, and its tag. No other summary has this scope, and so this tag.
+    /// The scope of the nodes of a summary, and its tag. The scope is unique, so the tag is too.
     fn enter(&self, name: &str, value: &Output) -> (Scope, String) {
         let name = cleaned(name);
         let family = self.0.map(cleaned);
@@ -130,7 +130,7 @@ impl Family<'_> {
     }
 }
 
-/// A name of letters, digits and `-_./` only, not beginning with a slash.
+/// Replaces characters that tags cannot have: all but letters, digits and `-_./`, and a leading slash.
 fn cleaned(name: &str) -> String {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let clean: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();

@@ -64,8 +64,8 @@ impl ExponentialMovingAverage {
         Some(ops::control::no_op::group_in(&scope, &updates))
     }
 
-    /// As [`ExponentialMovingAverage::apply`], for values that are not variables, such as a loss. Their averages start with
-    /// zero.
+    /// As [`ExponentialMovingAverage::apply`], for values that are not variables, such as a loss. Their averages
+    /// start with zero.
     pub fn apply_to_values(&self, values: &[Output]) -> Option<Node> {
         let scope = values.first()?.scope().graph().root().named(NAME);
         let update = |value: &Output| {
@@ -155,7 +155,8 @@ impl ExponentialMovingAverage {
         average.assign_sub(&((past - value) * weight))
     }
 
-    /// The weight of a new value in its average: one minus the decay, computed as a float even for doubles, as in TensorFlow.
+    /// The weight of a new value in its average: one minus the decay, computed as a float even for doubles, as in
+    /// TensorFlow.
     fn weight(&self, scope: &Scope, value: &Output) -> Output {
         match self.decay_now() {
             Some(decay) => (1.0 - decay.seen_from(scope)).cast(value.dtype()),

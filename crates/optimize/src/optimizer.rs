@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 
 /// An [`UpdateRule`] and the slot variables it keeps for each variable.
 ///
-/// There is no `use_locking`: on our servers an op that updates variables always locks them, so the updates of several
-/// workers run one after another, and no reader sees half an update. On TensorFlow's servers they are not locked, which is
-/// the default of its own optimizers too.
+/// There is no `use_locking`: on our servers an op that updates variables always locks them, so the updates of
+/// several workers run one after another, and no reader sees half an update. On TensorFlow's servers they are not
+/// locked, which is the default of its own optimizers too.
 pub struct Optimizer {
     rule: Box<dyn UpdateRule>,
     colocate: bool,
@@ -33,7 +33,8 @@ impl Optimizer {
         Optimizer { rule, colocate: false, slots: Mutex::default() }
     }
 
-    /// The same, with the nodes of every gradient on the device of the op they belong to: those of a tower on its worker.
+    /// The same, with the nodes of every gradient on the device of the op they belong to: those of a tower on its
+    /// worker.
     pub fn colocate_gradients(self) -> Optimizer {
         Optimizer { colocate: true, ..self }
     }
@@ -136,8 +137,8 @@ impl Optimizer {
     }
 }
 
-/// The variable with which the state shared by all of them is colocated: the first by name with its `:0`, as in TensorFlow.
-/// So workers that created them in another order, or in Python, look for that state on the same task.
+/// The variable with which the state shared by all of them is colocated: the first by name with its `:0`, as in
+/// TensorFlow. So workers that created them in another order, or in Python, look for that state on the same task.
 fn first_by_name<'a>(found: &[(&Gradient, &'a Variable)]) -> Option<&'a Variable> {
     found.iter().map(|(_, variable)| *variable).min_by_key(|variable| variable.handle().name())
 }

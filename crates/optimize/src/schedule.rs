@@ -26,8 +26,8 @@ pub fn inverse_time_decay(rate: f64, step: &Output, steps: f64, decay: f64, stai
     rate / (progress(step, steps, staircase) * decay + 1.0)
 }
 
-/// From `rate` to `end` in this many steps, along a polynomial. With `cycle` it starts again when it reaches `end`, each time
-/// over more steps.
+/// From `rate` to `end` in this many steps, along a polynomial. With `cycle` it starts again when it reaches `end`,
+/// each time over more steps.
 pub fn polynomial_decay(rate: f64, step: &Output, steps: f64, end: f64, power: f64, cycle: bool) -> Output {
     let step = step.cast(DType::F32);
     let (step, steps) = match cycle {

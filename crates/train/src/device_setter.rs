@@ -1,5 +1,5 @@
-//! Devices for between-graph training: variables on the ps tasks, all other nodes on the worker. Clients that build the same
-//! graph get the same devices.
+//! Devices for between-graph training: variables on the ps tasks, all other nodes on the worker. Clients that build
+//! the same graph get the same devices.
 
 use graph::{AttrValue, DeviceSpec, NodeDef, OpSet, Scope};
 use md5::{Digest, Md5};
@@ -203,7 +203,7 @@ pub fn byte_size_load(node: &NodeDef) -> Result<u64> {
     let (Some(AttrValue::Type(dtype)), Some(AttrValue::Shape(shape))) =
         (node.attrs.get("dtype"), node.attrs.get("shape"))
     else {
-        return Err(invalid!("{} ({}) has no dtype and shape to tell its size", node.name, node.op));
+        return Err(invalid!("{} ({}) has no attributes dtype and shape, so its size is unknown", node.name, node.op));
     };
     let known = shape.known().ok_or_else(|| invalid!("Shape {shape} of {} is not fully defined", node.name))?;
     Ok((known.checked_elements()? as u64).saturating_mul(dtype.base().size() as u64))

@@ -21,31 +21,31 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 use tensor::Bytes;
 
-/// Writes events to a file in a folder, for TensorBoard and whoever else reads such files.
+/// Writes events to a file in a folder, for TensorBoard and other readers.
 ///
-/// A thread of its own does the writing: a slow disk does not slow down training until the queue is full. The thread
-/// ends with `close`, or when the writer is dropped.
+/// A thread of its own writes the file, so a slow disk does not slow down training until the queue is full. The
+/// thread ends with `close`, or when the writer is dropped.
 pub struct FileWriter {
     path: String,
     thread: Mutex<Option<(SyncSender<Work>, JoinHandle<Result<()>>)>>,
     known: Mutex<Known>,
 }
 
-/// What readers have been told already.
+/// The tags that were written already.
 #[derive(Default)]
 struct Known {
     tags: HashSet<String>,
     run_tags: HashSet<String>,
 }
 
-/// How events wait for being written.
+/// Options of a [`FileWriter`].
 #[derive(Clone, Debug)]
 pub struct FileWriterOptions {
-    /// How many events may wait for the thread.
+    /// The number of events that may wait for the thread.
     pub max_queue: usize,
-    /// After which time readers see what was written.
+    /// The time after which readers see what was written.
     pub flush_every: Duration,
-    /// The end of the file's name.
+    /// The suffix of the name of the file.
     pub suffix: String,
 }
 
@@ -55,19 +55,19 @@ impl Default for FileWriterOptions {
     }
 }
 
-/// What the thread is asked to do.
+/// A request to the thread.
 enum Work {
     Write(Bytes),
     Flush(SyncSender<Result<()>>),
 }
 
 impl FileWriter {
-    /// Begins an event file in a folder of the local disk.
+    /// Creates an event file in a folder of the local file system.
     pub fn new(folder: impl AsRef<Path>) -> Result<FileWriter> {
         FileWriter::create(&FileSystems::local(), folder, FileWriterOptions::default())
     }
 
-    /// Begins an event file in a folder of any file system.
+    /// Creates an event file in a folder of any file system.
     pub fn create(systems: &FileSystems, folder: impl AsRef<Path>, options: FileWriterOptions) -> Result<FileWriter> {
         let folder = to_str(folder.as_ref())?;
         let file = EventWriter::create(systems, folder, now(), &host_name(), &options.suffix)?;
@@ -84,18 +84,18 @@ impl FileWriter {
         &self.path
     }
 
-    /// Adds a Summary message, which summary ops give. How to show a tag is written once.
+    /// Adds a serialized Summary message, as summary ops give it. The metadata of a tag is written once.
     pub fn add_summary(&self, summary: impl Into<Bytes>, step: i64) -> Result<()> {
         let summary = without_known_metadata(summary.into(), &mut self.known.lock().tags)?;
         self.send(summary_event(now(), step, &summary))
     }
 
-    /// Adds one number under a tag.
+    /// Adds one number with a tag.
     pub fn add_scalar(&self, tag: &str, value: f64, step: i64) -> Result<()> {
         self.add_scalars([(tag.to_string(), value)], step)
     }
 
-    /// Adds numbers under their tags, as one event.
+    /// Adds several numbers with their tags as one event.
     pub fn add_scalars(&self, scalars: impl IntoIterator<Item = (String, f64)>, step: i64) -> Result<()> {
         let value = |(tag, value): (String, f64)| {
             let data = SummaryData::Scalar(value as f32);
@@ -110,7 +110,7 @@ impl FileWriter {
         self.send(event.to_message()?)
     }
 
-    /// Adds a graph: its nodes with their devices and shapes, and what belongs to it.
+    /// Adds a graph: its nodes with their devices and shapes, and its collections.
     pub fn add_graph(&self, graph: &Graph) -> Result<()> {
         let bytes: Bytes = graph::wire::write_graph(&described(graph)?).into();
         self.add_what(0, EventWhat::Graph(bytes.clone()))?;
@@ -118,17 +118,17 @@ impl FileWriter {
         self.add_meta_graph(&MetaGraph { graph: bytes, collections, ..MetaGraph::default() }, 0)
     }
 
-    /// Adds a graph as it is described, for example one of those that a step was cut into.
+    /// Adds a graph definition, for example of a partition.
     pub fn add_graph_def(&self, graph: &GraphDef, step: i64) -> Result<()> {
         self.add_what(step, EventWhat::Graph(graph::wire::write_graph(graph).into()))
     }
 
-    /// Adds a graph with what belongs to it.
+    /// Adds a meta graph.
     pub fn add_meta_graph(&self, graph: &MetaGraph, step: i64) -> Result<()> {
         self.add_what(step, EventWhat::MetaGraph(graph.to_bytes()?))
     }
 
-    /// Adds what a step told about itself, under a tag that was not used before.
+    /// Adds the metadata of a step with a tag that was not used before.
     pub fn add_run_metadata(&self, metadata: &RunMetadata, tag: &str, step: i64) -> Result<()> {
         if !self.known.lock().run_tags.insert(tag.to_string()) {
             return Err(invalid!("The provided tag was already used for this event type"));
@@ -136,7 +136,7 @@ impl FileWriter {
         self.add_what(step, EventWhat::RunMetadata(tag.to_string(), session::run_metadata_message(metadata)))
     }
 
-    /// Adds that a session began, ended or wrote a checkpoint.
+    /// Adds that a session started, stopped or wrote a checkpoint.
     pub fn add_session_log(&self, log: SessionLog, step: i64) -> Result<()> {
         self.add_what(step, EventWhat::Session(log))
     }
@@ -152,7 +152,7 @@ impl FileWriter {
         told.recv().unwrap_or_else(|_| self.close())
     }
 
-    /// Completes the file, and says whether all of it was written. A second time does nothing.
+    /// Completes the file; gives whether everything was written. A second call does nothing.
     pub fn close(&self) -> Result<()> {
         let Some((sender, thread)) = self.thread.lock().take() else { return Ok(()) };
         drop(sender);
@@ -166,25 +166,25 @@ impl FileWriter {
     fn ask(&self, work: Work) -> Result<()> {
         let sender = self.thread.lock().as_ref().map(|(sender, _)| sender.clone());
         let sender = sender.ok_or_else(|| failed_precondition!("Attempting to use a closed FileWriter"))?;
-        // The thread ends early only with an error, and then has it to tell.
+        // The thread ends early only because of an error, which `close` returns.
         sender.send(work).or_else(|_| self.close().and(Err(internal!("the thread that writes events ended"))))
     }
 }
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
-        // Whoever wants to know whether all was written closes the writer.
+        // Errors are lost here; call `close` to see them.
         let _ = self.close();
     }
 }
 
-/// Writes what comes until nobody can send any more.
+/// Writes events until all senders are gone.
 fn write(mut file: EventWriter, work: &Receiver<Work>, flush_every: Duration) -> Result<()> {
-    // Since when there is something that readers cannot see yet.
+    // The time of the first event that is not flushed yet.
     let mut unseen: Option<Instant> = None;
     loop {
-        let patience = unseen.map_or(flush_every, |since| flush_every.saturating_sub(since.elapsed()));
-        match work.recv_timeout(patience) {
+        let wait = unseen.map_or(flush_every, |since| flush_every.saturating_sub(since.elapsed()));
+        match work.recv_timeout(wait) {
             Ok(Work::Write(message)) => {
                 file.write_message(&message)?;
                 unseen.get_or_insert_with(Instant::now);
@@ -210,7 +210,7 @@ fn now() -> f64 {
     SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |elapsed| elapsed.as_micros() as f64 / 1.0e6)
 }
 
-/// A graph whose nodes say what is known of their places and of the shapes of their outputs, as viewers want them.
+/// The definition of a graph whose nodes have devices and output shapes, as viewers expect.
 fn described(graph: &Graph) -> Result<GraphDef> {
     let (mut def, root) = (with_shapes(graph)?, graph.root());
     for described in &mut def.nodes {
@@ -221,7 +221,7 @@ fn described(graph: &Graph) -> Result<GraphDef> {
     Ok(def)
 }
 
-/// The device a node will be on, as far as the graph says: a task alone means its first processor.
+/// The device of a node, as far as the graph determines it: a task without a device means its first CPU.
 fn place_of(node: &Node) -> String {
     let device = node.device();
     match DeviceSpec::parse(&device) {

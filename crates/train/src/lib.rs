@@ -1,9 +1,9 @@
 //! Drives training: monitored sessions with hooks, supervisors, coordinators and queue runners, synchronous replicas,
 //! device setters and event files.
 //!
-//! The crate decides when steps run, when checkpoints and summaries are written, and how a session is replaced after a
-//! task was lost. How variables are updated is up to `optimize`; how they are saved, to `checkpoint`. What both offer to
-//! users is exported here again, as in TensorFlow's `tf.train`.
+//! The crate decides when steps run, when checkpoints and summaries are written, and how a session is replaced after
+//! a task was lost. How variables are updated is up to `optimize`; how they are saved, to `checkpoint`. What both
+//! offer to users is exported here again, as in TensorFlow's `tf.train`.
 //!
 //! A program usually starts with [`MonitoredTrainingSession`].
 #![forbid(unsafe_code)]
@@ -34,7 +34,7 @@ pub use optimize::*;
 pub use ready::{local_variables_initializer, report_uninitialized_variables};
 pub use session_manager::SessionManager;
 pub use supervisor::Supervisor;
-pub use sync_replicas::{Arrived, SyncReplicas, SyncReplicasOptimizer};
+pub use sync_replicas::{GradientOutcome, SyncReplicas, SyncReplicasOptimizer};
 
 /// The file systems among the extensions of a session, otherwise the local ones.
 fn file_systems(config: &session::SessionConfig) -> io::FileSystems {

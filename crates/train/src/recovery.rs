@@ -11,7 +11,7 @@ use tensor::Tensor;
 
 /// The progress of the session that is replaced.
 #[derive(Clone, Copy)]
-pub(crate) struct Last<'a> {
+pub(crate) struct LastProgress<'a> {
     /// The step counter.
     pub counter: Option<&'a Output>,
     /// Its last known value.
@@ -30,21 +30,21 @@ pub(crate) enum Origin {
 }
 
 impl SessionManager {
-    /// Replaces a lost session of a chief. Variables that still have values are kept, others are restored. It is an error if
-    /// there is no checkpoint, because initializing again would lose all progress.
+    /// Replaces a lost session of a chief. Variables that still have values are kept, others are restored. It is an
+    /// error if there is no checkpoint, because initializing again would lose all progress.
     pub(crate) fn prepare_again(
         &self,
         (master, config): (&str, &SessionConfig),
         recovery: &Recovery<'_>,
         init: &Initialization<'_>,
-        last: Last<'_>,
+        last: LastProgress<'_>,
     ) -> Result<(Session, Origin)> {
         let session = Session::with_config(master, self.graph(), config.clone())?;
         let (lost, origin) = match self.why_not(&session)? {
-            Some(missing) => (lost_state(last, &missing, recovery.checkpoint_dir), Origin::Checkpoint),
-            None => match last.went_back(&session)? {
-                Some(found) if recovery.keep_newer => (last.set_back(found), Origin::Servers),
-                Some(found) => (last.set_back(found), Origin::Checkpoint),
+            Some(missing) => (state_lost(last, &missing, recovery.checkpoint_dir), Origin::Checkpoint),
+            None => match last.regressed(&session)? {
+                Some(found) if recovery.keep_newer => (last.step_regressed(found), Origin::Servers),
+                Some(found) => (last.step_regressed(found), Origin::Checkpoint),
                 None => return Ok((session, Origin::Servers)),
             },
         };
@@ -55,31 +55,32 @@ impl SessionManager {
         }
     }
 
-    /// Replaces a lost session of another worker. If the step counter went back, the chief must have restored a checkpoint.
+    /// Replaces a lost session of another worker. If the step counter went back, the chief must have restored a
+    /// checkpoint.
     pub(crate) fn wait_again(
         &self,
         (master, config): (&str, &SessionConfig),
         limit: Option<Duration>,
         folder: Option<&Path>,
-        last: Last<'_>,
+        last: LastProgress<'_>,
     ) -> Result<Session> {
         let session = self.wait_for_session(master, config, limit)?;
-        match last.went_back(&session)? {
-            Some(found) if folder.is_none() => Err(last.set_back(found)),
+        match last.regressed(&session)? {
+            Some(found) if folder.is_none() => Err(last.step_regressed(found)),
             _ => Ok(session),
         }
     }
 }
 
-impl Last<'_> {
+impl LastProgress<'_> {
     /// The value of the step counter, if it is less than the last known one.
-    fn went_back(&self, session: &Session) -> Result<Option<i64>> {
+    fn regressed(&self, session: &Session) -> Result<Option<i64>> {
         let (Some(counter), Some(step)) = (self.counter, self.step) else { return Ok(None) };
         let found = step_number(&session.run::<Tensor>(counter)?)?;
         Ok((found < step).then_some(found))
     }
 
-    fn set_back(&self, found: i64) -> Error {
+    fn step_regressed(&self, found: i64) -> Error {
         let (step, setting) = (self.step.unwrap_or_default(), self.setting);
         let message = format!(
             "The global step went back from {step} to {found}: a task lost its state and was initialized again; set \
@@ -89,7 +90,7 @@ impl Last<'_> {
     }
 }
 
-fn lost_state(last: Last<'_>, missing: &str, folder: Option<&Path>) -> Error {
+fn state_lost(last: LastProgress<'_>, missing: &str, folder: Option<&Path>) -> Error {
     let when = last.step.map_or(String::new(), |step| format!(" at global step {step}"));
     let cure = match folder {
         Some(folder) => format!("there is no checkpoint in {} to restore it from", folder.display()),

@@ -15,8 +15,8 @@ use tensor::{DType, Tensor};
 
 /// Creates sessions in which all variables have values.
 ///
-/// A chief *prepares* a session: it restores the newest checkpoint, or initializes the model. Other workers *wait* for the
-/// chief.
+/// A chief *prepares* a session: it restores the newest checkpoint, or initializes the model. Other workers *wait*
+/// for the chief.
 #[derive(Clone)]
 pub struct SessionManager {
     graph: Graph,
@@ -98,8 +98,8 @@ impl SessionManager {
         self
     }
 
-    /// A session that is ready: restored if there is a checkpoint, else initialized. Values that variables on the servers
-    /// have already are overwritten; a warning is logged if that sets the step counter back.
+    /// A session that is ready: restored if there is a checkpoint, else initialized. Values that variables on the
+    /// servers have already are overwritten; a warning is logged if that sets the step counter back.
     pub fn prepare_session(
         &self,
         master: &str,
@@ -246,7 +246,8 @@ impl SessionManager {
         }
     }
 
-    /// Whether the variables of the servers are not older than those of the newest checkpoint. Initializes local variables.
+    /// Whether the variables of the servers are not older than those of the newest checkpoint. Initializes local
+    /// variables.
     fn keeps(&self, session: &Session, live: Option<i64>, recovery: &Recovery<'_>) -> Result<bool> {
         let (Some(live), Some(counter)) = (live, get_global_step(&self.graph)) else { return Ok(false) };
         let found = recovery.find()?;
@@ -318,8 +319,8 @@ impl Recovery<'_> {
 
 /// Whether an error means that a task was lost, so that the same step may succeed in a new session.
 ///
-/// A TensorFlow master that got several errors lists them as lines `CODE: text` and answers with the code of any of them.
-/// So a step that failed because of a lost task may be CANCELLED.
+/// A TensorFlow master that got several errors lists them as lines `CODE: text` and answers with the code of any of
+/// them. So a step that failed because of a lost task may be CANCELLED.
 pub(crate) fn is_lost(error: &Error) -> bool {
     const LOST: [&str; 4] = ["ABORTED: ", "UNAVAILABLE: ", "Aborted: ", "Unavailable: "];
     match error.code {

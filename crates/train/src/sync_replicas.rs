@@ -1,4 +1,5 @@
-//! Synchronous training: gradients of several replicas are averaged where the variables are, and applied as one.
+//! Synchronous training: the gradients of several replicas are averaged on the tasks of the variables and applied
+//! once.
 //!
 //! The shared names and the ops are TensorFlow's own, so workers in Rust and in Python can be in one job.
 
@@ -17,12 +18,12 @@ use ops::raw;
 use status::{Result, failed_precondition, invalid};
 use tensor::{DType, PartialShape, Tensor};
 
-/// An optimizer of several replicas that step together. Every worker makes one of these in a graph of its own;
+/// An optimizer of several replicas that step together. Every worker creates one in its own graph;
 /// [`apply_gradients`](SyncReplicasOptimizer::apply_gradients) gives the step it runs.
 ///
-/// The gradients of a step go to accumulators beside the variables. Those computed with variables of an earlier step
-/// are dropped there. When `replicas_to_aggregate` have come, the chief takes their mean, applies it, and puts tokens
-/// with the new step into a queue; a worker goes on when it has got one.
+/// The gradients of a step go to accumulators on the devices of the variables. Gradients that were computed with
+/// variables of an earlier step are dropped there. When `replicas_to_aggregate` gradients have arrived, the chief
+/// applies their mean and puts tokens with the new step into a queue; each worker takes one token and continues.
 pub struct SyncReplicasOptimizer {
     optimizer: Optimizer,
     replicas_to_aggregate: usize,
@@ -31,18 +32,18 @@ pub struct SyncReplicasOptimizer {
     worker: Option<Scope>,
 }
 
-/// What the workers of a synchronous job run.
+/// The nodes that the workers of a synchronous job run.
 pub struct SyncReplicas {
-    /// A worker's step: gives its gradients away and waits for a token.
+    /// The step of a worker: sends its gradients and waits for a token.
     pub train_op: Node,
-    /// What the chief runs before its first step: tells the accumulators and itself the step.
+    /// Run by the chief before its first step: sets the step of the accumulators and its local step.
     pub chief_init_op: Node,
-    /// What the others run before their first step.
+    /// Run by the other workers before their first step: sets the local step.
     pub local_step_init_op: Node,
-    /// Names of variables that have no value yet: those ops can be run when there are none.
+    /// The names of uninitialized variables. The two nodes above can run when there are none.
     pub ready_for_local_init_op: Output,
-    /// Applies the mean of each step's gradients; for the chief. It waits for gradients that may never come, so close
-    /// the session after the coordinator was asked to stop and before it is joined.
+    /// Applies the mean of the gradients of each step; for the chief. It may wait for gradients that never arrive, so
+    /// close the session after requesting a stop of the coordinator and before joining it.
     pub chief_queue_runner: QueueRunner,
     accumulators: Vec<Accumulator>,
     tokens: Queue,
@@ -50,26 +51,26 @@ pub struct SyncReplicas {
     replicas: (usize, usize),
 }
 
-/// The accumulator of one variable's gradients.
+/// The accumulator of the gradients of one variable.
 struct Accumulator {
     handle: Output,
     shared_name: String,
     variable: Variable,
 }
 
-/// What becomes of the gradients that arrive at an accumulator.
+/// The outcome of gradients that arrive at an accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived {
-    /// They are part of a mean.
+pub enum GradientOutcome {
+    /// They became part of a mean.
     Accepted,
     /// They were computed with variables of an earlier step, and dropped.
     Stale,
-    /// Their worker had given one for the same step already; only under the server's policies `exact` and `shrink`.
+    /// Their worker had already sent gradients for the same step; only with the server policies `exact` and `shrink`.
     Dropped,
 }
 
 impl SyncReplicasOptimizer {
-    /// Averages the gradients of as many replicas, by default of all there are.
+    /// Averages the gradients of this many replicas.
     pub fn new(optimizer: Optimizer, replicas_to_aggregate: usize) -> SyncReplicasOptimizer {
         SyncReplicasOptimizer {
             optimizer,
@@ -80,48 +81,48 @@ impl SyncReplicasOptimizer {
         }
     }
 
-    /// How many replicas there are. More than are averaged: the slowest gradients of each step are dropped. Fewer:
-    /// replicas give several gradients for each step.
+    /// Sets the number of replicas; the default is the number of gradients that are averaged. With more replicas, the
+    /// slowest gradients of each step are dropped. With fewer, replicas send several gradients for each step.
     pub fn total_num_replicas(mut self, total: usize) -> SyncReplicasOptimizer {
         self.total_num_replicas = total;
         self
     }
 
-    /// Averages of these variables (all trainable ones if none are named) follow them after each step.
+    /// Updates averages of these variables (of all trainable ones if `of` is empty) after each step.
     pub fn averages(mut self, averages: ExponentialMovingAverage, of: &[Variable]) -> SyncReplicasOptimizer {
         self.averages = Some((averages, of.to_vec()));
         self
     }
 
-    /// Where this worker's own nodes go; to the task of its master unless said otherwise.
+    /// Sets the scope of the nodes of this worker; the default is the task of its master.
     pub fn worker(mut self, scope: &Scope) -> SyncReplicasOptimizer {
         self.worker = Some(scope.clone());
         self
     }
 
-    /// The optimizer inside, which knows its slots.
+    /// The inner optimizer, which has the slot variables.
     pub fn optimizer(&self) -> &Optimizer {
         &self.optimizer
     }
 
-    /// The average that follows a variable, if there is one.
+    /// The average of a variable, if there is one.
     pub fn average(&self, variable: &Variable) -> Option<Variable> {
         self.averages.as_ref()?.0.average(variable)
     }
 
-    /// A step that makes `loss` smaller, changing all trainable variables.
+    /// A step that minimizes `loss` over all trainable variables.
     pub fn minimize(&self, loss: &Output, step: &Variable) -> Result<SyncReplicas> {
         self.apply_gradients(&self.compute_gradients(loss)?, step)
     }
 
-    /// The gradients of this replica. What is done to them before they are applied, such as clipping them by their
-    /// norm, is done for each replica.
+    /// The gradients of this replica. What is done to them before they are applied, such as clipping by norm, is done
+    /// for each replica separately.
     pub fn compute_gradients(&self, loss: &Output) -> Result<Vec<(Option<Gradient>, Variable)>> {
         self.optimizer.compute_gradients(loss)
     }
 
-    /// A step that gives this replica's gradients to the others and waits until the mean of all is applied. The step
-    /// counter tells which gradients come too late.
+    /// A step that sends the gradients of this replica and waits until the mean of all was applied. The step counter
+    /// decides which gradients are stale.
     pub fn apply_gradients(&self, gradients: &[(Option<Gradient>, Variable)], step: &Variable) -> Result<SyncReplicas> {
         if gradients.is_empty() {
             return Err(invalid!("Must supply at least one variable"));
@@ -168,7 +169,7 @@ impl SyncReplicasOptimizer {
         })
     }
 
-    /// What the chief repeats: after the update, tokens for all, and averages.
+    /// What the chief repeats: the update, then tokens for all workers, then the averages.
     fn sync_op(&self, tokens: &Queue, update: &Node, step: &Variable) -> Node {
         let scope = tokens.handle().scope().after([update]);
         let count = self.total_num_replicas.max(self.replicas_to_aggregate);
@@ -185,8 +186,8 @@ impl SyncReplicasOptimizer {
 }
 
 impl SyncReplicas {
-    /// Puts the first tokens into the queue; for the chief. As many as gradients are averaged unless said otherwise:
-    /// with that many, replicas need not wait for each other in the first step. If there are fewer replicas than
+    /// Puts the first tokens into the queue; for the chief. The default number is that of the gradients that are
+    /// averaged: with it, replicas need not wait for each other in the first step. If there are fewer replicas than
     /// gradients, at least the difference is needed.
     pub fn init_tokens_op(&self, tokens: Option<usize>) -> Result<Node> {
         let (aggregate, total) = self.replicas;
@@ -201,9 +202,9 @@ impl SyncReplicas {
         })
     }
 
-    /// How many gradients for all variables have met this fate since the server started. Only a flowgrid server
-    /// counts them; on another one the step that reads this fails.
-    pub fn counter(&self, arrived: Arrived) -> Result<Output> {
+    /// The number of gradients with this outcome, for all variables, since the server started. Only Flowgrid servers
+    /// count them; on others the step that reads this fails.
+    pub fn counter(&self, arrived: GradientOutcome) -> Result<Output> {
         let counts: Vec<Output> = self.accumulators.iter().map(|accumulator| accumulator.counter(arrived)).collect();
         if counts.is_empty() {
             return Err(failed_precondition!("There are no gradients to count"));
@@ -213,19 +214,19 @@ impl SyncReplicas {
     }
 }
 
-impl Arrived {
+impl GradientOutcome {
     fn name(self) -> &'static str {
         match self {
-            Arrived::Accepted => "accepted",
-            Arrived::Stale => "stale",
-            Arrived::Dropped => "dropped",
+            GradientOutcome::Accepted => "accepted",
+            GradientOutcome::Stale => "stale",
+            GradientOutcome::Dropped => "dropped",
         }
     }
 }
 
 impl Accumulator {
-    /// The server keeps the counts as variables, named after the accumulator.
-    fn counter(&self, arrived: Arrived) -> Output {
+    /// The server keeps the counts as variables named after the accumulator.
+    fn counter(&self, arrived: GradientOutcome) -> Output {
         let node = self.handle.node();
         let scope = node.graph().root().reenter("sync_replicas").beside(self.variable.handle().node());
         let name = format!("{}/{}", self.shared_name, arrived.name());
@@ -235,7 +236,7 @@ impl Accumulator {
     }
 }
 
-/// What is the same for the accumulators of all variables.
+/// What the accumulators of all variables have in common.
 struct Parts<'a> {
     scope: &'a Scope,
     local_step: &'a Variable,
@@ -243,7 +244,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// An accumulator beside a variable, a node that adds the gradient, and the mean.
+    /// An accumulator on the device of a variable, a node that adds the gradient, and the mean.
     fn accumulate(&self, gradient: &Gradient, variable: &Variable) -> Result<(Accumulator, Node, Gradient)> {
         let scope = self.scope.beside(variable.handle().node());
         let shared_name = format!("{}/grad_accum", variable.handle().name());
@@ -275,7 +276,7 @@ impl Parts<'_> {
     }
 }
 
-/// Adds rows to an accumulator, which merges lists that are sorted and name no row twice.
+/// Adds rows to an accumulator, which needs sorted indices without duplicates.
 fn push_slices((own, beside): (&Scope, &Scope), handle: &Output, step: &Output, slices: &Slices) -> Node {
     let indices = slices.indices.seen_from(own).cast(DType::I64);
     let unique = raw::unique(&indices).node();
@@ -291,7 +292,7 @@ fn push_slices((own, beside): (&Scope, &Scope), handle: &Output, step: &Output, 
     sparse_accumulator_apply_gradient(&handle.seen_from(beside), step, (&indices, &rows), &shape, known)
 }
 
-/// The step with whose variables this worker computes, on its own task.
+/// The step whose variables this worker computes with, on its own task.
 fn local_step(worker: &Scope, dtype: DType) -> Variable {
     let anchor = raw::no_op(worker).node();
     let builder = Variable::builder(&worker.beside(&anchor), "sync_rep_local_step").dtype(dtype).trainable(false);
@@ -303,14 +304,14 @@ fn token_queue(scope: &Scope, dtype: DType) -> Queue {
     queue.name("sync_token_q").shared_name("sync_token_q").build()
 }
 
-/// What the chief's runner closes when it ends. The token queue stays open: it lives on, under the name by which the
-/// next job on the same ps finds it, and a closed queue cannot be opened again.
+/// The queue that the runner of the chief closes when it ends. The token queue must stay open: the next job on the
+/// same ps finds it under its name, and a closed queue cannot be opened again.
 fn dummy_queue(scope: &Scope) -> Queue {
     let queue = Queue::fifo(scope, &[DType::I32]).capacity(1).shapes(&[PartialShape::scalar()]);
     queue.name("dummy_queue").shared_name("dummy_queue").build()
 }
 
-/// Puts tokens that say the present step into their queue.
+/// Puts tokens with the current step into their queue.
 fn put_tokens(queue: &Queue, count: usize, step: &Variable) -> Node {
     let scope = queue.handle().scope();
     let dims = scope.constant(Tensor::vector::<i32>(&[count as i32]));

@@ -105,8 +105,8 @@ impl SaverBuilder {
         self
     }
 
-    /// Reports the progress of saves and restores: at the beginning, ten times a second, and at the end. Tasks of TensorFlow
-    /// do not report anything in between.
+    /// Reports the progress of saves and restores: at the beginning, ten times a second, and at the end. Tasks of
+    /// TensorFlow do not report anything in between.
     pub fn progress(self, report: impl Fn(Progress) + Send + Sync + 'static) -> SaverBuilder {
         self.progress_fn(Arc::new(report))
     }

@@ -100,8 +100,8 @@ impl Saver {
         Saver { graph, def, systems, relative, padded, retention, progress: None, snapshot: OnceLock::new() }
     }
 
-    /// The first saver in the graph's collection of savers. If there is none, a new sharded one of all variables, which is
-    /// added to the collection and logs its progress.
+    /// The first saver in the graph's collection of savers. If there is none, a new sharded one of all variables,
+    /// which is added to the collection and logs its progress.
     pub fn of_graph(graph: &Graph) -> Result<Saver> {
         Saver::of_graph_with_progress(graph, log_progress())
     }
@@ -144,9 +144,10 @@ impl Saver {
         self.save_by(session, path, step, options, |feeds| session.run_with(self.def.save_tensor.as_str(), feeds))
     }
 
-    /// As [`Saver::save_with`], while training steps continue. The step in the name is the value of `counter` when the
-    /// variables are read. `read` is called with that step as soon as all variables were read: later steps do not change
-    /// what is written. Where that moment is unknown (see [`Saver::prepare_snapshots`]), `read` is called at the end.
+    /// As [`Saver::save_with`], while training steps continue. The step in the name is the value of `counter` when
+    /// the variables are read. `read` is called with that step as soon as all variables were read: later steps do not
+    /// change what is written. Where that moment is unknown (see [`Saver::prepare_snapshots`]), `read` is called at
+    /// the end.
     pub fn save_snapshot(
         &self,
         session: &Session,
@@ -172,8 +173,8 @@ impl Saver {
         self.save_by(session, path, Some(number), options, |feeds| step.run_with(save, feeds))
     }
 
-    /// Adds the nodes by which [`Saver::save_snapshot`] knows that all variables were read. Reference variables are read
-    /// while they are written to the file, so with one of them there is no such moment.
+    /// Adds the nodes by which [`Saver::save_snapshot`] knows that all variables were read. Reference variables are
+    /// read while they are written to the file, so with one of them there is no such moment.
     pub fn prepare_snapshots(&self) {
         self.snapshot.get_or_init(|| snapshot::build(&self.graph, &self.def));
     }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// The number of inputs of SaveV2 before the values.
 const BEFORE_VALUES: usize = 3;
 
-/// Adds a tensor that is available once all values of a saver were read. None if there is no such moment, because reference
-/// variables are read while they are written to the file, or if the graph is finalized.
+/// Adds a tensor that is available once all values of a saver were read. None if there is no such moment, because
+/// reference variables are read while they are written to the file, or if the graph is finalized.
 pub(super) fn build(graph: &Graph, def: &SaverDef) -> Option<Output> {
     if graph.is_finalized() {
         return None;

@@ -79,3 +79,10 @@ fn the_graph_beside_a_checkpoint_may_have_another_name() {
     saver.save_with(&session, &folder.join("model"), 3, &without).unwrap();
     assert!(exists("model-3.index") && !exists("model-3.graph"));
 }
+
+#[test]
+fn a_path_must_be_utf8() {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff"));
+    assert_eq!(latest_checkpoint(path).unwrap_err().message, "path /tmp/\u{fffd} is not valid UTF-8");
+}

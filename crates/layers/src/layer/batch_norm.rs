@@ -25,8 +25,8 @@ impl BatchNorm {
         BatchNorm { momentum, epsilon }
     }
 
-    /// Applies the layer to `x`. In [`Phase::Training`] it adds the nodes that update the moving averages to the collection
-    /// [`UPDATE_OPS`]; the training step must run them.
+    /// Applies the layer to `x`. In [`Phase::Training`] it adds the nodes that update the moving averages to the
+    /// collection [`UPDATE_OPS`]; the training step must run them.
     pub fn apply(&self, variables: &VariableScope, x: &Output, phase: Phase) -> Output {
         let x = x.seen_from(variables.scope());
         let Some(channels) = x.shape().rank().and_then(|rank| x.shape().dim(rank.checked_sub(1)?)) else {

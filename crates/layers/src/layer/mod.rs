@@ -33,8 +33,8 @@ pub enum Phase {
 
 /// A part of a model: from one tensor to another, with variables of its own.
 ///
-/// A layer holds its settings only. The variables live in the graph, under the names of the scope: to apply a layer twice
-/// with the same variables, apply it in the same scope with `Reuse::Auto` or `Reuse::Always`.
+/// A layer holds its settings only. The variables live in the graph, under the names of the scope: to apply a layer
+/// twice with the same variables, apply it in the same scope with `Reuse::Auto` or `Reuse::Always`.
 ///
 /// Functions of one tensor are layers too: `flatten`, `TensorOps::relu`, closures.
 pub trait Layer {

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 /// A model whose layers are applied one after another.
 ///
-/// The variables of a layer are in a scope of their own. It is called by the name that the layer was added with, else by
-/// its kind and, from the second of a kind on, a number: `dense`, `dense_1`, `conv2d`.
+/// The variables of a layer are in a scope of their own. It is called by the name that the layer was added with, else
+/// by its kind and, from the second of a kind on, a number: `dense`, `dense_1`, `conv2d`.
 #[derive(Default)]
 pub struct Sequential {
     layers: Vec<(Option<String>, Box<dyn Layer + Send + Sync>)>,

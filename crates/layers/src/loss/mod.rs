@@ -1,4 +1,4 @@
-//! Losses: how far predictions are from what was wanted, as one number to make small.
+//! Losses: one number that is small if predictions are close to labels.
 
 mod cross_entropy;
 mod regression;
@@ -14,22 +14,22 @@ use crate::collection::LOSSES;
 use graph::Output;
 use ops::raw;
 
-/// How losses of single elements become one number.
+/// How the losses of the elements are reduced to one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
-    /// Their sum over the number of those whose weight is not zero.
+    /// Their sum divided by the number of nonzero weights.
     #[default]
     MeanOfNonzero,
-    /// Their sum over the sum of their weights.
+    /// Their sum divided by the sum of the weights.
     Mean,
     /// Their sum.
     Sum,
-    /// They stay as they are.
+    /// They are not reduced.
     None,
 }
 
-/// Losses of single elements, weighted, as one number; it is added to the graph's losses. Weights have the shape of
-/// the losses, or one that broadcasts to it.
+/// The weighted losses of elements, reduced to one number, which is added to the losses of the graph. The weights
+/// have the shape of the losses, or one that broadcasts to it.
 pub fn weighted(losses: &Output, weights: Option<&Output>, reduction: Reduction) -> Output {
     let scaled = match weights {
         Some(weights) => losses * weights,
@@ -46,14 +46,14 @@ pub fn weighted(losses: &Output, weights: Option<&Output>, reduction: Reduction)
     loss
 }
 
-/// How many elements have a weight that is not zero.
+/// The number of elements whose weight is not zero.
 fn present(losses: &Output, weights: &Output) -> Output {
     let zero = weights.like(0.0);
     let counted = raw::not_equal(weights, &zero).output().cast(losses.dtype());
     (counted * losses.ones_like()).sum()
 }
 
-/// A quotient that is zero where the divisor is.
+/// A quotient that is zero where the divisor is zero.
 fn divided(sum: &Output, count: &Output) -> Output {
     raw::div_no_nan(sum, count).named("value").output()
 }

@@ -1,11 +1,11 @@
-//! A queue in the making.
+//! Settings of a new queue.
 
 use super::{Queue, shape_list};
 use graph::Scope;
 use ops::raw;
 use tensor::{DType, PartialShape};
 
-/// A queue in the making; without bounds, without shapes, and its session's own, unless said otherwise.
+/// The settings of a new queue. By default it has no bound and no shapes, and belongs to its session.
 pub struct QueueBuilder {
     scope: Scope,
     order: Order,
@@ -44,37 +44,37 @@ impl QueueBuilder {
         }
     }
 
-    /// The most elements it holds.
+    /// Sets the maximum number of elements.
     pub fn capacity(mut self, capacity: i64) -> QueueBuilder {
         self.capacity = capacity;
         self
     }
 
-    /// Shapes of the components: batches can be taken only of elements whose shapes are given.
+    /// Sets the shapes of the components. Batches need shapes.
     pub fn shapes(mut self, shapes: &[PartialShape]) -> QueueBuilder {
         self.shapes = shapes.to_vec();
         self
     }
 
-    /// The name of its node.
+    /// Sets the name of its node.
     pub fn name(mut self, name: &str) -> QueueBuilder {
         self.name = name.to_string();
         self
     }
 
-    /// The name under which all sessions find the same queue on its device.
+    /// Sets the name under which all sessions find the same queue on its device.
     pub fn shared_name(mut self, name: &str) -> QueueBuilder {
         self.shared_name = name.to_string();
         self
     }
 
-    /// The seed of a queue in random order.
+    /// Sets the seed of a queue with random order.
     pub fn seed(mut self, seed: i64) -> QueueBuilder {
         self.seed = Some(seed);
         self
     }
 
-    /// Makes it.
+    /// Adds the node of the queue.
     pub fn build(self) -> Queue {
         let op = match self.order {
             Order::Fifo => raw::fifo_queue_v2(&self.scope, &self.types),

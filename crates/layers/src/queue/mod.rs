@@ -1,4 +1,4 @@
-//! Queues: elements of several components that wait on a device, between steps and between sessions.
+//! Queues: elements of several components that are stored on a device, between steps and between sessions.
 
 mod builder;
 
@@ -10,38 +10,37 @@ use ops::array::identity::ensure_shape;
 use ops::raw;
 use tensor::{DType, PartialShape};
 
-/// A queue; a cheap shared handle. Ops that use it are made in its scope, on its device.
+/// A queue. Cloning it is cheap. Its ops are created in its scope and on its device.
 #[derive(Clone)]
 pub struct Queue {
     handle: Output,
     types: Vec<DType>,
-    /// One for each component, or none if elements may have any shape.
+    /// The shapes of the components; empty if elements may have any shape.
     shapes: Vec<PartialShape>,
 }
 
 impl Queue {
-    /// A queue whose elements, of one component for each type, leave as they came.
+    /// A queue in first-in, first-out order, whose elements have one component for each type.
     pub fn fifo(scope: &Scope, types: &[DType]) -> QueueBuilder {
         QueueBuilder::new(scope, Order::Fifo, "fifo_queue", types)
     }
 
-    /// A queue whose elements leave in random order, and only while more than `min_after_dequeue` are in it.
+    /// A queue in random order, which keeps at least `min_after_dequeue` elements until it is closed.
     pub fn random_shuffle(scope: &Scope, types: &[DType], min_after_dequeue: i64) -> QueueBuilder {
         QueueBuilder::new(scope, Order::Random { min_after_dequeue }, "random_shuffle_queue", types)
     }
 
-    /// As [`Queue::fifo`]; shapes may leave dimensions open, and the elements of one batch are filled up to the
-    /// same size.
+    /// As [`Queue::fifo`]. Shapes may have unknown dimensions; the elements of a batch are padded to the same size.
     pub fn padding_fifo(scope: &Scope, types: &[DType], shapes: &[PartialShape]) -> QueueBuilder {
         QueueBuilder::new(scope, Order::PaddingFifo, "padding_fifo_queue", types).shapes(shapes)
     }
 
-    /// A queue whose elements have an int64 before the given components; those with small ones leave first.
+    /// A queue whose elements begin with an int64 priority; the lowest is first.
     pub fn priority(scope: &Scope, types: &[DType], shapes: &[PartialShape]) -> QueueBuilder {
         QueueBuilder::new(scope, Order::Priority, "priority_queue", types).shapes(shapes)
     }
 
-    /// The handle itself.
+    /// The handle.
     pub fn handle(&self) -> &Output {
         &self.handle
     }
@@ -51,62 +50,62 @@ impl Queue {
         self.handle.node().name()
     }
 
-    /// Types of the components.
+    /// The types of the components.
     pub fn types(&self) -> &[DType] {
         &self.types
     }
 
-    /// The graph it is in.
+    /// The graph.
     pub fn graph(&self) -> &Graph {
         self.handle.scope().graph()
     }
 
-    /// The same queue, whose ops are made in `scope`.
+    /// The same queue, whose ops are created in `scope`.
     pub fn seen_from(&self, scope: &Scope) -> Queue {
         Queue { handle: self.handle.seen_from(scope), ..self.clone() }
     }
 
-    /// Puts in one element, when there is room.
+    /// Adds one element, once there is room.
     pub fn enqueue(&self, components: &[Output]) -> Node {
         self.named(raw::queue_enqueue_v2(&self.near(), components), "_enqueue").node()
     }
 
-    /// Puts in the rows of `components`, as there is room.
+    /// Adds each row of `components` as an element, once there is room.
     pub fn enqueue_many(&self, components: &[Output]) -> Node {
         self.named(raw::queue_enqueue_many_v2(&self.near(), components), "_EnqueueMany").node()
     }
 
-    /// Takes out one element, when there is one; a closed and empty queue gives `OutOfRange`.
+    /// Removes one element, once there is one; `OutOfRange` if the queue is closed and empty.
     pub fn dequeue(&self) -> Vec<Output> {
         let op = raw::queue_dequeue_v2(&self.near(), &self.types);
         self.outputs(&self.named(op, "_Dequeue").node(), None)
     }
 
-    /// Takes out `n` elements as one batch, when there are as many.
+    /// Removes `n` elements as one batch, once there are as many.
     pub fn dequeue_many(&self, n: &Output) -> Vec<Output> {
         let op = raw::queue_dequeue_many_v2(&self.near(), n, &self.types);
         let node = self.named(op, "_DequeueMany").node();
         self.outputs(&node, Some(n.constant().and_then(|n| n.to_scalar::<i32>().ok()).map_or(-1, i64::from)))
     }
 
-    /// As `dequeue_many`; gives what there is when the queue is closed.
+    /// As [`Queue::dequeue_many`], but gives fewer elements when the queue is closed.
     pub fn dequeue_up_to(&self, n: &Output) -> Vec<Output> {
         let op = raw::queue_dequeue_up_to_v2(&self.near(), n, &self.types);
         self.outputs(&self.named(op, "_DequeueUpTo").node(), Some(-1))
     }
 
-    /// Lets no more elements in. Those that wait still get in, or are sent away if `cancel_pending_enqueues`.
+    /// Closes the queue for new elements. Enqueue ops that wait still succeed, or fail if `cancel_pending_enqueues`.
     pub fn close(&self, cancel_pending_enqueues: bool) -> Node {
         let op = self.named(raw::queue_close_v2(&self.near()), "_Close");
         op.attr("cancel_pending_enqueues", cancel_pending_enqueues).node()
     }
 
-    /// How many elements are in it.
+    /// The number of elements.
     pub fn size(&self) -> Output {
         self.named(raw::queue_size_v2(&self.near()), "_Size").output()
     }
 
-    /// Whether it is closed.
+    /// Whether it was closed.
     pub fn is_closed(&self) -> Output {
         self.named(raw::queue_is_closed_v2(&self.near()), "_Is_Closed").output()
     }
@@ -123,7 +122,7 @@ impl Queue {
         op.named(&format!("{own}{suffix}"))
     }
 
-    /// The components a node gives, with what is known of their shapes; `rows` is the size of a batch, -1 if open.
+    /// The components that a node gives, with their shapes; `rows` is the size of a batch, -1 if unknown.
     fn outputs(&self, node: &Node, rows: Option<i64>) -> Vec<Output> {
         let scope = self.handle.scope();
         let component = |i: usize| node.output(i).seen_from(scope);

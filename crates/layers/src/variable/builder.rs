@@ -8,8 +8,8 @@ use ops::raw;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape};
 
-/// The settings of a new variable. By default it is a trainable scalar of type float, initialized with zeros, and of the kind
-/// [`Kind::Resource`].
+/// The settings of a new variable. By default it is a trainable scalar of type float, initialized with zeros, and of
+/// the kind [`Kind::Resource`].
 #[derive(Clone)]
 pub struct VariableBuilder {
     pub(super) scope: Scope,

@@ -1,9 +1,9 @@
-//! Into how many parts a variable is split: TensorFlow's three rules.
+//! The number of parts of a partitioned variable: TensorFlow's three rules.
 
 use status::{Result, invalid};
 use tensor::{DType, Shape};
 
-/// A rule that says into how many parts a variable is split, and along which axis.
+/// A rule for the number of parts of a variable, and the axis along which it is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partitioner {
     axis: usize,
@@ -13,26 +13,26 @@ pub struct Partitioner {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// So many parts.
+    /// This many parts.
     Fixed(usize),
-    /// Parts of at most so many bytes, and at most so many parts.
+    /// Parts of at most this many bytes, and at most this many parts.
     MaxBytes(usize, Option<usize>),
-    /// At most so many parts of at least so many bytes.
+    /// At most this many parts of at least this many bytes.
     MinBytes(usize, usize),
 }
 
 impl Partitioner {
-    /// So many parts, or as many as the axis is long; `fixed_size_partitioner`.
+    /// This many parts, at most the length of the axis; `fixed_size_partitioner`.
     pub fn fixed(parts: usize) -> Partitioner {
         Partitioner::of(Rule::Fixed(parts))
     }
 
-    /// Parts of at most so many bytes, if one step along the axis has no more; `variable_axis_size_partitioner`.
+    /// Parts of at most this many bytes, unless one step along the axis has more; `variable_axis_size_partitioner`.
     pub fn max_bytes(bytes: usize) -> Partitioner {
         Partitioner::of(Rule::MaxBytes(bytes, None))
     }
 
-    /// At most so many parts, each of at least so many bytes; `min_max_variable_partitioner`.
+    /// At most this many parts, each of at least this many bytes; `min_max_variable_partitioner`.
     pub fn min_bytes(most_parts: usize, bytes: usize) -> Partitioner {
         Partitioner::of(Rule::MinBytes(most_parts, bytes))
     }
@@ -46,7 +46,7 @@ impl Partitioner {
         Partitioner { axis, ..self }
     }
 
-    /// The same rule with at most so many parts, even if they become too large.
+    /// The same rule with at most this many parts, even if they become too large.
     pub fn at_most(self, parts: usize) -> Partitioner {
         let rule = match self.rule {
             Rule::Fixed(wanted) => Rule::Fixed(wanted.min(parts)),
@@ -56,7 +56,7 @@ impl Partitioner {
         Partitioner { rule, ..self }
     }
 
-    /// The same rule; a string counts as so many bytes, 16 unless said otherwise.
+    /// The same rule with this size of a string in bytes; the default is 16.
     pub fn bytes_per_string(self, bytes: usize) -> Partitioner {
         Partitioner { bytes_per_string: bytes, ..self }
     }

@@ -1,4 +1,4 @@
-//! A stop that all threads of a program share, and the error that was its reason.
+//! Lets the threads of a program stop together, and keeps the error because of which they stopped.
 
 use parking_lot::{Condvar, Mutex};
 use status::{Code, Error, Result, internal};
@@ -6,18 +6,18 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Lets threads stop together: any of them may ask for it, all see it, and whoever joins them gets the error that
-/// was the reason. A cheap shared handle.
+/// Lets threads stop together: any thread may request a stop, all of them see it, and `join` gives the error that was
+/// the reason. Cloning it is cheap.
 ///
-/// The first request counts. An error of a clean kind (the end of the input, unless said otherwise) asks for a stop
-/// but is no failure.
+/// The first request counts. An error with a clean code (by default `OutOfRange`, the end of the input) requests a
+/// stop but is not a failure.
 #[derive(Clone)]
 pub struct Coordinator(Arc<Inner>);
 
 struct Inner {
     clean: Vec<Code>,
     state: Mutex<State>,
-    /// Told when a stop is asked for and when a thread ends.
+    /// Notified when a stop is requested and when a thread ends.
     changed: Condvar,
 }
 
@@ -27,12 +27,12 @@ struct State {
     error: Option<Error>,
     joined: bool,
     threads: Vec<(String, JoinHandle<()>)>,
-    /// Groups of threads by name; a group runs as long as somebody holds its mark.
+    /// Groups of threads by name. A group is running as long as its mark is alive.
     groups: Vec<(String, Weak<()>)>,
 }
 
 impl State {
-    /// The first reason is the one that counts.
+    /// Only the first request counts.
     fn stop(&mut self, error: Option<Error>) {
         if !self.stop {
             (self.stop, self.error) = (true, error);
@@ -40,12 +40,12 @@ impl State {
     }
 }
 
-/// How threads are waited for.
+/// Options of [`Coordinator::join_with`].
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
-    /// How long threads may run on after a stop was asked for.
+    /// How long threads may run after a stop was requested.
     pub grace: Duration,
-    /// Threads that run on after that are no error.
+    /// Whether threads that still run after that are ignored.
     pub ignore_live_threads: bool,
 }
 
@@ -55,7 +55,7 @@ impl Default for JoinOptions {
     }
 }
 
-/// Threads that others started tell nobody when they end, so they are looked at this often.
+/// Registered threads of other owners do not notify the coordinator when they end, so it polls them at this interval.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Default for Coordinator {
@@ -70,19 +70,19 @@ impl Coordinator {
         Coordinator::with_clean(&[Code::OutOfRange])
     }
 
-    /// A coordinator for which errors of these kinds are clean reasons to stop.
+    /// A coordinator for which errors with these codes are clean reasons to stop.
     pub fn with_clean(codes: &[Code]) -> Coordinator {
         Coordinator(Arc::new(Inner { clean: codes.to_vec(), state: Mutex::default(), changed: Condvar::new() }))
     }
 
-    /// Asks all threads to stop.
+    /// Requests a stop of all threads.
     pub fn request_stop(&self) {
         self.0.state.lock().stop(None);
         self.0.changed.notify_all();
     }
 
-    /// Asks all threads to stop because of an error, which `join` returns if it is the first and not a clean one. If
-    /// all were joined already, nobody would hear of it: then the error comes back.
+    /// Requests a stop because of an error, which `join` returns if it is the first and not a clean one. If all
+    /// threads were joined already, `join` will not report it, so it is returned here.
     pub fn request_stop_with(&self, error: Error) -> Result<()> {
         let mut state = self.0.state.lock();
         match Some(error).filter(|error| !self.0.clean.contains(&error.code)) {
@@ -93,12 +93,12 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Whether a stop was asked for.
+    /// Whether a stop was requested.
     pub fn should_stop(&self) -> bool {
         self.0.state.lock().stop
     }
 
-    /// Waits until a stop is asked for, no longer than `timeout` if there is one; tells whether it was.
+    /// Waits until a stop is requested, at most for `timeout`; gives whether it was.
     pub fn wait_for_stop(&self, timeout: Option<Duration>) -> bool {
         let mut state = self.0.state.lock();
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -112,7 +112,7 @@ impl Coordinator {
         state.stop
     }
 
-    /// Runs something; if it fails, everybody is asked to stop because of it, and nothing is given back.
+    /// Calls a function. If it fails, requests a stop because of the error and gives `None`.
     pub fn stop_on_error<T>(&self, work: impl FnOnce() -> Result<T>) -> Option<T> {
         work().map_err(|error| self.stop_or_log(error)).ok()
     }
@@ -123,14 +123,14 @@ impl Coordinator {
         }
     }
 
-    /// Starts a thread that is waited for by `join`; if it fails or panics, everybody is asked to stop.
+    /// Starts a thread that `join` waits for. If it fails or panics, a stop is requested.
     pub fn spawn(&self, name: &str, work: impl FnOnce(&Coordinator) -> Result<()> + Send + 'static) -> Result<()> {
         let (own, called) = (self.clone(), name.to_string());
         let run = move || {
             let ending = Ending { coordinator: own, name: called };
             ending.coordinator.stop_on_error(|| work(&ending.coordinator));
         };
-        // It may fail before it is registered.
+        // The thread may fail before it is registered, so this comes first.
         self.0.state.lock().joined = false;
         let started = std::thread::Builder::new().name(name.to_string()).spawn(run);
         let thread = started.map_err(|error| internal!("Cannot start thread {name}: {error}"))?;
@@ -138,7 +138,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// A thread that is waited for by `join`, started by somebody else.
+    /// Registers a thread that was started elsewhere, so that `join` waits for it.
     pub fn register_thread(&self, name: &str, thread: JoinHandle<()>) {
         let mut state = self.0.state.lock();
         state.joined = false;
@@ -151,7 +151,7 @@ impl Coordinator {
         self.0.state.lock().threads.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// A mark for the threads of a group to hold; none while a thread of the group runs.
+    /// The mark for the threads of a new group; none while the group of this name is running.
     pub(crate) fn begin_group(&self, name: &str) -> Option<Arc<()>> {
         let mut state = self.0.state.lock();
         state.groups.retain(|(_, mark)| mark.strong_count() > 0);
@@ -163,29 +163,29 @@ impl Coordinator {
         Some(mark)
     }
 
-    /// Forgets that a stop was asked for, and why.
+    /// Clears the request to stop and its error.
     pub fn clear_stop(&self) {
         let mut state = self.0.state.lock();
         (state.stop, state.error, state.joined) = (false, None, false);
     }
 
-    /// Whether `join` has ended since the last thread was started.
+    /// Whether `join` has returned since the last thread was started.
     pub fn joined(&self) -> bool {
         self.0.state.lock().joined
     }
 
-    /// The error because of which a stop was asked for, if one was.
+    /// The error because of which a stop was requested, if there is one.
     pub fn requested_error(&self) -> Option<Error> {
         self.0.state.lock().error.clone()
     }
 
-    /// Waits until all threads have ended. After a stop was asked for they get two minutes.
+    /// Waits until all threads have ended. After a stop was requested they have two minutes.
     pub fn join(&self) -> Result<()> {
         self.join_with(&JoinOptions::default())
     }
 
-    /// As `join`, with options: the error because of which a stop was asked for, else one that lists the threads
-    /// that still run after the grace period.
+    /// As [`Coordinator::join`], with options. Gives the error because of which a stop was requested, else one that
+    /// lists the threads that still run after the grace period.
     pub fn join_with(&self, options: &JoinOptions) -> Result<()> {
         let mut state = self.0.state.lock();
         let mut end = None;
@@ -205,7 +205,7 @@ impl Coordinator {
         state.joined = true;
         drop(state);
         for (_, thread) in ended {
-            // A panic was reported by the thread itself.
+            // The thread has reported its panic already.
             let _ = thread.join();
         }
         match self.requested_error() {
@@ -219,7 +219,7 @@ impl Coordinator {
     }
 }
 
-/// Tells those who wait that a thread ends, and everybody if it does so in a panic.
+/// Notifies the threads that wait when a thread ends, and requests a stop if it panicked.
 struct Ending {
     coordinator: Coordinator,
     name: String,

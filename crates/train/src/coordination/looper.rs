@@ -1,15 +1,16 @@
-//! Something done again and again, at fixed times or without a pause, until a coordinator stops it.
+//! Repeats a function on a thread, at fixed times or without a pause, until a coordinator stops it.
 
 use super::Coordinator;
 use status::Result;
 use std::time::{Duration, Instant};
 
-/// A thread that repeats something until its coordinator stops it, or it fails and stops everybody.
+/// A thread that repeats a function until its coordinator stops. If the function fails, a stop is requested.
 pub struct Looper;
 
 impl Looper {
-    /// Starts a thread that repeats `work`: at the times of a grid that begins now, or without a pause if there is no
-    /// interval. Work that takes longer than the interval is begun again at once until it has caught up.
+    /// Starts a thread that repeats `work`: at fixed times that are `interval` apart, or without a pause if there is
+    /// no interval. If `work` takes longer than the interval, the next calls follow without a pause until they are on
+    /// time again.
     pub fn start(
         coordinator: &Coordinator,
         name: &str,
@@ -29,7 +30,7 @@ impl Looper {
     }
 }
 
-/// Times that lie an interval apart, whatever happens at them.
+/// Times that are an interval apart, independent of how long the work takes.
 pub(crate) struct Grid {
     next: Instant,
     interval: Duration,
@@ -40,7 +41,7 @@ impl Grid {
         Grid { next: first, interval }
     }
 
-    /// How long it is to the next time, which is thereby over.
+    /// The time until the next call; advances to the one after it.
     pub fn pause(&mut self, now: Instant) -> Duration {
         let pause = self.next.saturating_duration_since(now);
         self.next += self.interval;

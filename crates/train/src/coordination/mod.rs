@@ -1,4 +1,4 @@
-//! Threads beside the training loop: who stops them, what they repeat, what they feed.
+//! Threads beside the training loop: coordinators, repeated work, queue runners.
 
 mod coordinator;
 mod looper;

@@ -9,15 +9,15 @@ use session::Session;
 use status::{Code, Result, not_found};
 use std::sync::Arc;
 
-/// The collection of queue runners, as TensorFlow calls it.
+/// The collection of queue runners, with TensorFlow's name.
 pub use layers::collection::QUEUE_RUNNERS;
 
 pub use checkpoint::QueueRunnerDef;
 
-/// Enqueue ops of a queue, each repeated by a thread of its own until the input ends or a coordinator stops them.
+/// Enqueue ops of a queue, each repeated by a thread of its own until the input ends or a coordinator stops.
 ///
-/// The last thread that meets the end of the input closes the queue; one more thread waits for the stop and then
-/// sends away whoever still waits for room.
+/// The last thread that reaches the end of the input closes the queue. One more thread waits for the stop and then
+/// cancels the enqueue ops that still wait for room.
 #[derive(Clone)]
 pub struct QueueRunner {
     queue: String,
@@ -39,7 +39,7 @@ impl QueueRunner {
         }
     }
 
-    /// The same runner, for which errors of these kinds mean the end of the input.
+    /// The same runner, for which errors with these codes mean the end of the input.
     pub fn closed_by(mut self, codes: &[Code]) -> QueueRunner {
         self.closed = codes.to_vec();
         self
@@ -50,8 +50,8 @@ impl QueueRunner {
         &self.queue
     }
 
-    /// Starts the threads; `coordinator` stops them and waits for them. While some that it started for this session
-    /// still run, none are started.
+    /// Starts the threads, which `coordinator` stops and joins. If threads of this runner and session are still
+    /// running, it starts none.
     pub fn start(&self, session: &Arc<Session>, coordinator: &Coordinator) -> Result<()> {
         let Some(mark) = coordinator.begin_group(&self.group(session)) else { return Ok(()) };
         let running = Arc::new(Mutex::new(self.enqueue.len()));
@@ -68,19 +68,20 @@ impl QueueRunner {
         let name = format!("QueueRunnerThread-{}-close_on_stop", self.queue);
         coordinator.spawn(&name, move |coordinator| {
             coordinator.wait_for_stop(None);
-            // The session may be closed by now, and the queue out of reach.
+            // The session may be closed by now, so an error is ignored.
             let _ = session.execute(&cancel);
             Ok(())
         })
     }
 
-    /// What tells its threads from all others. A session that has threads keeps its address.
+    /// The name of the group of its threads. A session that has threads keeps its address, so the address identifies
+    /// it.
     fn group(&self, session: &Arc<Session>) -> String {
         let ops: Vec<String> = self.enqueue.iter().map(Node::name).collect();
         format!("{:p} {} {}", Arc::as_ptr(session), self.queue, ops.join(" "))
     }
 
-    /// Repeats one op. Whichever thread ends last because the input did closes the queue.
+    /// Repeats one op. The last thread that ends because of the end of the input closes the queue.
     fn fill(&self, session: &Session, coordinator: &Coordinator, op: &Node, running: &Mutex<usize>) -> Result<()> {
         let ended = self.repeat(session, coordinator, op);
         let left = {
@@ -91,7 +92,7 @@ impl QueueRunner {
         match ended {
             Err(error) if self.closed.contains(&error.code) => {
                 if left == 0 {
-                    // It may be closed already.
+                    // It may be closed already, so an error is ignored.
                     let _ = session.execute(&self.close);
                 }
                 Ok(())
@@ -113,7 +114,7 @@ impl QueueRunner {
         self.close.graph().add_to_collection(QUEUE_RUNNERS, queue_runner_to_record(self.to_def()));
     }
 
-    /// The runner as it stands in files.
+    /// The definition of the runner, as in files.
     pub fn to_def(&self) -> QueueRunnerDef {
         QueueRunnerDef {
             queue: self.queue.clone(),
@@ -124,8 +125,7 @@ impl QueueRunner {
         }
     }
 
-    /// The runner that stands in a file, of a graph that was read with it. Files that name no errors mean the end of
-    /// the input.
+    /// The runner of a definition, whose nodes are in the graph. A definition without codes uses `OutOfRange`.
     pub fn from_def(graph: &Graph, def: &QueueRunnerDef) -> Result<QueueRunner> {
         let root = graph.root();
         let find = |name: &String| {

@@ -1,4 +1,4 @@
-//! A stop that reaches all processes of a job.
+//! A stop that all processes of a job share.
 
 use super::Coordinator;
 use graph::{Node, Scope};
@@ -8,10 +8,10 @@ use status::{Code, Result};
 use std::sync::Arc;
 use tensor::{DType, PartialShape};
 
-/// Joins the coordinators of several processes: a queue on a task that all of them reach is closed when one of them
-/// stops, and all who wait at it stop too. Nothing is ever put into it.
+/// Connects the coordinators of several processes: when one of them stops, it closes a queue on a task that all of
+/// them reach, and the others, which wait at that queue, stop too. The queue is always empty.
 ///
-/// A closed queue stays closed as long as its container lives, so every run of a job wants a name of its own.
+/// A closed queue stays closed as long as its container exists, so every run of a job needs a name of its own.
 pub struct SharedStop {
     wait: Node,
     close: Node,
@@ -25,7 +25,7 @@ impl SharedStop {
         SharedStop { wait: queue.dequeue().remove(0).node().clone(), close: queue.close(true) }
     }
 
-    /// Lets a coordinator stop when another one does, and the others when it does.
+    /// Stops a coordinator when another one stops, and the others when it stops.
     pub fn join(&self, session: &Arc<Session>, coordinator: &Coordinator) -> Result<()> {
         let (wait, waiting) = (self.wait.clone(), session.clone());
         coordinator.spawn("SharedStop-wait", move |coordinator| match waiting.execute(&wait) {
@@ -38,7 +38,7 @@ impl SharedStop {
         let (close, session) = (self.close.clone(), session.clone());
         coordinator.spawn("SharedStop-tell", move |coordinator| {
             coordinator.wait_for_stop(None);
-            // It may be closed by another already.
+            // Another process may have closed it already, so an error is ignored.
             let _ = session.execute(&close);
             Ok(())
         })

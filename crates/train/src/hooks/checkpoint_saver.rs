@@ -1,4 +1,4 @@
-//! Writes checkpoints every so often, while steps go on.
+//! Writes checkpoints at an interval, while training continues.
 
 use super::{Every, Timer, read_step, stale_step, step_of};
 use crate::FileWriter;
@@ -16,39 +16,39 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
-/// Something to be done before and after checkpoints are written: before the variables are read, between two steps;
-/// after all is written, on the thread that writes.
+/// Called before and after checkpoints are written: `before_save` between two steps, before the variables are read;
+/// `after_save` on the thread that writes.
 pub trait CheckpointSaverListener: Send {
-    /// Before the session is made.
+    /// Called before the session is created.
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         let _ = graph;
         Ok(())
     }
 
-    /// Before a checkpoint is written.
+    /// Called before a checkpoint is written.
     fn before_save(&mut self, session: &Session, step: i64) -> Result<()> {
         let _ = (session, step);
         Ok(())
     }
 
-    /// After a checkpoint was written; says whether training should stop, which it does at the next step.
+    /// Called after a checkpoint was written; gives whether training should stop, which it does at the next step.
     fn after_save(&mut self, session: &Session, step: i64) -> Result<bool> {
         let _ = (session, step);
         Ok(false)
     }
 
-    /// After the last checkpoint.
+    /// Called after the last checkpoint.
     fn end(&mut self, session: &Session, step: i64) -> Result<()> {
         let _ = (session, step);
         Ok(())
     }
 }
 
-/// Writes a checkpoint when the session is made, then every so often, and after the last step.
+/// Writes a checkpoint when the session is created, then at an interval, and after the last step.
 ///
-/// A step waits only until the variables were read: they are written on a thread beside the steps, one checkpoint at
-/// a time. One that is due meanwhile is made when the last is written. What goes wrong there is an error of the next
-/// step, or of the end.
+/// A step waits only until the variables were read. A thread writes them while training continues, one checkpoint at
+/// a time; a checkpoint that is due meanwhile is written afterwards. An error of the thread is returned by the next
+/// step, or at the end.
 pub struct CheckpointSaver {
     writer: Writer,
     timer: Timer,
@@ -59,7 +59,7 @@ pub struct CheckpointSaver {
     saving: Option<JoinHandle<Result<bool>>>,
 }
 
-/// What writes a checkpoint, on whichever thread.
+/// Writes checkpoints, on any thread.
 #[derive(Clone)]
 struct Writer {
     folder: PathBuf,
@@ -70,7 +70,7 @@ struct Writer {
     save_graph: bool,
 }
 
-/// Where the saver comes from.
+/// The source of the saver.
 #[derive(Clone)]
 enum Source {
     Given(Arc<Saver>),
@@ -101,37 +101,38 @@ impl CheckpointSaver {
         CheckpointSaver { writer, timer, background: true, graph: None, counter: None, session: None, saving: None }
     }
 
-    /// What checkpoints are called before their step; `model.ckpt` unless said otherwise.
+    /// Sets the name of checkpoints, to which the step is appended; the default is `model.ckpt`.
     pub fn basename(mut self, name: &str) -> CheckpointSaver {
         self.writer.basename = name.to_string();
         self
     }
 
-    /// One more thing to be done before and after checkpoints are written.
+    /// Adds a listener.
     pub fn listener(self, listener: impl CheckpointSaverListener + 'static) -> CheckpointSaver {
         self.writer.listeners.lock().push(Box::new(listener));
         self
     }
 
-    /// Reports the graph and every checkpoint there.
+    /// Adds the graph and every checkpoint to these events.
     pub fn events(mut self, events: Arc<FileWriter>) -> CheckpointSaver {
         self.writer.events = Some(events);
         self
     }
 
-    /// Whether the graph is written, as `graph.pbtxt` and beside every checkpoint.
+    /// Sets whether the graph is written, as `graph.pbtxt` and beside every checkpoint.
     pub fn save_graph(mut self, save: bool) -> CheckpointSaver {
         self.writer.save_graph = save;
         self
     }
 
-    /// Whether steps go on while a checkpoint is written. If not, none is left out, however often they are due.
+    /// Sets whether training continues while a checkpoint is written. If not, no checkpoint is skipped, however often
+    /// they are due.
     pub fn in_background(mut self, background: bool) -> CheckpointSaver {
         self.background = background;
         self
     }
 
-    /// Saves, in the background or not; says whether a listener wants to stop.
+    /// Saves, in the background or not; gives whether a listener wants to stop.
     fn save(&mut self, session: &Arc<Session>, counter: &Output, step: i64) -> Result<bool> {
         self.writer.before_save(session, step)?;
         if !self.background {
@@ -146,28 +147,29 @@ impl CheckpointSaver {
             })
         };
         let thread = std::thread::Builder::new().name("checkpoint-saver".to_string()).spawn(work);
-        self.saving = Some(thread.map_err(|error| internal!("Cannot start a thread that saves: {error}"))?);
+        self.saving =
+            Some(thread.map_err(|error| internal!("cannot start the thread that writes checkpoints: {error}"))?);
         match told.recv() {
             Ok(step) => {
                 self.timer.done(step);
                 Ok(false)
             }
-            // It ended before the variables were read.
+            // The save ended before the variables were read.
             Err(_) => self.join(),
         }
     }
 
-    /// Waits for a checkpoint that is being written; says whether a listener wants to stop.
+    /// Waits for the checkpoint that is being written; gives whether a listener wants to stop.
     fn join(&mut self) -> Result<bool> {
         let Some(saving) = self.saving.take() else { return Ok(false) };
-        let saved = saving.join().unwrap_or_else(|_| Err(internal!("The thread that saves panicked")));
+        let saved = saving.join().unwrap_or_else(|_| Err(internal!("the thread that writes checkpoints panicked")));
         if saved.is_err() {
             self.timer.reset(); // no step has its checkpoint, also not the one at which this began
         }
         saved
     }
 
-    /// What became of a checkpoint that is written by now.
+    /// Collects the result of a checkpoint that was written in the meantime.
     fn settle(&mut self, context: &RunContext<'_>) -> Result<()> {
         if self.saving.as_ref().is_some_and(JoinHandle::is_finished) && self.join()? {
             context.request_stop();
@@ -175,7 +177,7 @@ impl CheckpointSaver {
         Ok(())
     }
 
-    /// The last checkpoint, unless this step has one, and all that comes after it.
+    /// Writes the last checkpoint, unless this step has one, and ends the listeners.
     fn finish(&mut self, session: &Session, counter: &Output) -> Result<()> {
         let step = read_step(session, counter)?;
         if self.timer.last_step() != Some(step) {
@@ -192,7 +194,7 @@ impl Writer {
     fn saver(&self) -> Result<&Saver> {
         match &self.saver {
             Source::Given(saver) => Ok(saver),
-            Source::Scaffold(scaffold) => Ok(&scaffold.pieces()?.saver),
+            Source::Scaffold(scaffold) => Ok(&scaffold.nodes()?.saver),
         }
     }
 
@@ -200,7 +202,7 @@ impl Writer {
         self.listeners.lock().iter_mut().try_for_each(|listener| listener.before_save(session, step))
     }
 
-    /// Writes a checkpoint, and tells when steps may go on; says whether a listener wants to stop.
+    /// Writes a checkpoint and calls `read` when training may continue; gives whether a listener wants to stop.
     fn save(&self, session: &Session, counter: &Output, read: impl FnOnce(i64)) -> Result<bool> {
         let prefix = join(to_str(&self.folder)?, &self.basename);
         let options = SaveOptions { write_meta_graph: self.save_graph, ..SaveOptions::default() };
@@ -221,7 +223,7 @@ impl Writer {
         Ok(stop)
     }
 
-    /// Writes the graph for people, and for programs that show it.
+    /// Writes the graph as text and as an event.
     fn write_graph(&self, graph: &Graph) -> Result<()> {
         let saver = self.saver()?;
         match self.save_graph {
@@ -262,7 +264,7 @@ impl SessionRunHook for CheckpointSaver {
     fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
         let (Some(counter), Some(session)) = (self.counter.clone(), self.session.clone()) else { return Ok(()) };
         self.settle(context)?;
-        // The step may have moved the counter on after it was read: ask again when it may be time.
+        // The step may have incremented the counter after it was read, so read it again when a checkpoint may be due.
         let may_be_due = self.timer.is_due(stale_step(values)?) || self.timer.is_due(stale_step(values)? + 1);
         if self.saving.is_some() || !may_be_due {
             return Ok(());
@@ -290,7 +292,7 @@ impl SessionRunHook for CheckpointSaver {
 
 impl Drop for CheckpointSaver {
     fn drop(&mut self) {
-        // Without an end there was another error, which its caller has.
+        // The session was not closed because of another error, which the caller has.
         let _ = self.join();
     }
 }

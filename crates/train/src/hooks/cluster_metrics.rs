@@ -1,4 +1,4 @@
-//! Reports what a cluster does, every so often.
+//! Writes metrics of the cluster at an interval.
 
 use super::{Every, Timer, read_step, stale_step, step_of};
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
@@ -11,8 +11,9 @@ use status::Result;
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// Writes what a cluster does every so often: steps and examples per second, bytes in and out of each task, what
-/// became of gradients, how stale those of this worker are, lengths of queues. The tags are those of [`monitoring`].
+/// Writes metrics of the cluster at an interval: steps and examples per second, bytes in and out of each task,
+/// accepted and dropped gradients, the staleness of the gradients of this worker, lengths of queues. The tags are
+/// those of [`monitoring`].
 pub struct ClusterMetrics {
     timer: Timer,
     events: Arc<FileWriter>,
@@ -23,16 +24,17 @@ pub struct ClusterMetrics {
     updated: Option<Updated>,
 }
 
-/// The step counter as a step's own update leaves it.
+/// The step counter after the update of a step.
 struct Updated {
     update: Node,
     value: Output,
-    /// What the user asked for last, and whether that makes the update.
+    /// The last fetches of the user, and whether they include the update.
     asked: Option<(Vec<String>, bool)>,
 }
 
 impl Updated {
-    /// The only node that counts steps, if there is one: then what it leaves can be read.
+    /// The only node that increments the step counter. If there are several, none is found, since the value after one
+    /// of them is unknown.
     fn find(graph: &Graph) -> Option<Updated> {
         let step = get_global_step(graph)?;
         let handle = step.handle().node().name();
@@ -47,7 +49,7 @@ impl Updated {
         Some(Updated { update, value, asked: None })
     }
 
-    /// Whether a step that the user asks for makes the update.
+    /// Whether the fetches of the user include the update.
     fn is_part_of(&mut self, args: &RunArgs) -> bool {
         let asked: Vec<String> = args.fetches.iter().map(|fetch| fetch.node().to_string()).collect();
         match &self.asked {
@@ -64,20 +66,20 @@ impl Updated {
 }
 
 impl ClusterMetrics {
-    /// Every so often, about the tasks on which the graph has nodes.
+    /// Writes metrics of the tasks on which the graph has nodes.
     pub fn new(every: Every, events: Arc<FileWriter>) -> ClusterMetrics {
         let timer = Timer::new(every);
         let (tasks, examples_per_step) = (Vec::new(), None);
         ClusterMetrics { timer, events, tasks, examples_per_step, counter: None, metrics: None, updated: None }
     }
 
-    /// About all tasks of this cluster.
+    /// Writes metrics of all tasks of this cluster.
     pub fn cluster(mut self, cluster: &ClusterSpec) -> ClusterMetrics {
         self.tasks = cluster.tasks().collect();
         self
     }
 
-    /// How many examples a step learns from: then examples per second are reported too.
+    /// Sets the number of examples per step, so that examples per second are written too.
     pub fn examples_per_step(mut self, examples: f64) -> ClusterMetrics {
         self.examples_per_step = Some(examples);
         self
@@ -108,7 +110,7 @@ impl SessionRunHook for ClusterMetrics {
     fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
         let (Some(counter), Some(metrics)) = (&self.counter, &mut self.metrics) else { return Ok(()) };
         if values.len() > 1 {
-            // Its own update is one of those that came since.
+            // The own update is one of those since the read.
             let updated = step_number(&values.get::<Tensor>(1)?)?;
             metrics.note_staleness((updated - stale_step(values)? - 1).max(0));
         }

@@ -4,7 +4,8 @@ use crate::monitored::{RunArgs, RunContext, SessionRunHook};
 use session::Feeds;
 use status::Result;
 
-/// Feeds every step what a function gives. Its `OutOfRange` ends training without an error.
+/// Feeds every step with the result of a function. If the function gives `OutOfRange`, training ends without an
+/// error.
 pub struct FeedFn<F>(F);
 
 impl<F: FnMut() -> Result<Feeds> + Send> FeedFn<F> {

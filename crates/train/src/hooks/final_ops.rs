@@ -1,4 +1,4 @@
-//! Reads values when training has ended.
+//! Reads values at the end of training.
 
 use crate::monitored::SessionRunHook;
 use graph::{Fetch, Fetchable};
@@ -6,7 +6,7 @@ use session::{Feeds, FromTensor, Session};
 use status::{Result, failed_precondition, invalid};
 use tensor::Tensor;
 
-/// Reads values after the last step. Keep a handle (`Arc<Mutex<FinalOps>>`) to look at them.
+/// Reads values after the last step. Keep a handle (`Arc<Mutex<FinalOps>>`) to get them.
 pub struct FinalOps {
     fetches: Vec<Fetch>,
     feeds: Feeds,
@@ -14,13 +14,13 @@ pub struct FinalOps {
 }
 
 impl FinalOps {
-    /// These values.
+    /// Reads these outputs.
     pub fn new<'a, F: Fetchable + 'a>(fetches: impl IntoIterator<Item = &'a F>) -> FinalOps {
         let fetches = fetches.into_iter().map(Fetchable::fetch).collect();
         FinalOps { fetches, feeds: Feeds::new(), values: None }
     }
 
-    /// With these feeds.
+    /// Sets the feeds.
     pub fn feeds(mut self, feeds: Feeds) -> FinalOps {
         self.feeds = feeds;
         self
@@ -28,9 +28,13 @@ impl FinalOps {
 
     /// One of the values; an error before training has ended.
     pub fn value<T: FromTensor>(&self, place: usize) -> Result<T> {
-        let values = self.values.as_ref().ok_or_else(|| failed_precondition!("Training has not ended"))?;
+        let values = self.values.as_ref().ok_or_else(|| failed_precondition!("training has not ended"))?;
         let value = values.get(place);
-        T::from_tensor(value.ok_or_else(|| invalid!("Value {place} of {} was asked for", values.len()))?.clone())
+        T::from_tensor(
+            value
+                .ok_or_else(|| invalid!("value {place} is out of range; the hook has {} values", values.len()))?
+                .clone(),
+        )
     }
 }
 

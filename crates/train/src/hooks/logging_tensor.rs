@@ -1,4 +1,4 @@
-//! Logs values every so often.
+//! Logs values at an interval.
 
 use super::{Every, Timer};
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
@@ -8,14 +8,14 @@ use status::{Result, invalid};
 use std::time::Duration;
 use tensor::Tensor;
 
-/// What a line is written to.
+/// A function that receives the lines.
 type Sink = Box<dyn FnMut(&str) + Send>;
 
-/// What makes a line of values under their tags.
+/// A function that formats tags and values as a line.
 type Formatter = Box<dyn FnMut(&[(&str, &Tensor)]) -> String + Send>;
 
-/// Logs values every so often: `loss = 0.5, accuracy = 0.9 (1.203 sec)`. Steps are those of this session, not those of
-/// the step counter.
+/// Logs values at an interval: `loss = 0.5, accuracy = 0.9 (1.203 sec)`. Steps are those of this session, not of the
+/// step counter.
 pub struct LoggingTensor {
     tensors: Vec<(String, Output)>,
     every: Option<Every>,
@@ -28,7 +28,8 @@ pub struct LoggingTensor {
 }
 
 impl LoggingTensor {
-    /// Values under tags; every so often, or only [at the end](LoggingTensor::at_end). Neither is an error of the session.
+    /// Logs values with tags at an interval, or only [at the end](LoggingTensor::at_end). It is an error of the
+    /// session if neither is set.
     pub fn new<'a>(
         tensors: impl IntoIterator<Item = (&'a str, &'a Output)>,
         every: impl Into<Option<Every>>,
@@ -52,13 +53,13 @@ impl LoggingTensor {
         self
     }
 
-    /// Makes lines with this, from the tags and their values.
+    /// Sets the function that formats a line.
     pub fn formatter(mut self, formatter: impl FnMut(&[(&str, &Tensor)]) -> String + Send + 'static) -> LoggingTensor {
         self.formatter = Some(Box::new(formatter));
         self
     }
 
-    /// Writes lines to this, in place of the log.
+    /// Sets the function that receives the lines, in place of the log.
     pub fn sink(mut self, sink: impl FnMut(&str) + Send + 'static) -> LoggingTensor {
         self.sink = Box::new(sink);
         self
@@ -78,7 +79,7 @@ impl LoggingTensor {
         (self.sink)(&line);
     }
 
-    /// Whether it was said when to log.
+    /// Checks that there is a time to log.
     fn check(&self) -> Result<()> {
         match self.every {
             None if !self.at_end => {
@@ -124,14 +125,14 @@ impl SessionRunHook for LoggingTensor {
     }
 }
 
-/// Values under their tags, and the time since the last line.
+/// The values with their tags, and the time since the last line.
 fn line(tagged: &[(&str, &Tensor)], passed: Option<Duration>) -> String {
-    let told: Vec<String> = tagged.iter().map(|(tag, value)| format!("{tag} = {}", shown(value))).collect();
+    let values: Vec<String> = tagged.iter().map(|(tag, value)| format!("{tag} = {}", shown(value))).collect();
     let time = passed.map_or(String::new(), |time| format!(" ({:.3} sec)", time.as_secs_f64()));
-    told.join(", ") + &time
+    values.join(", ") + &time
 }
 
-/// A number as a number, anything else as its elements.
+/// A number, or the elements of a tensor, as text.
 fn shown(value: &Tensor) -> String {
     macro_rules! numbers {
         ($($T:ty),*) => {$(

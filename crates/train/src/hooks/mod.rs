@@ -40,33 +40,33 @@ use std::path::Path;
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// The step counter, which a hook cannot do without.
+/// The step counter, which the hook requires.
 fn step_of(graph: &Graph, hook: &str) -> Result<Output> {
     let step = get_global_step(graph);
     let step = step.ok_or_else(|| failed_precondition!("Global step should be created to use {hook}."))?;
     Ok(step.value().clone())
 }
 
-/// The name of the variable whose value this is; of the node itself if it is something else.
+/// The name of the variable that an output is the value of, else of the node itself.
 pub(crate) fn step_name(value: &Output) -> String {
     let name = value.node().name();
     let variable = name.strip_suffix("/Read/ReadVariableOp").or_else(|| name.strip_suffix("/read"));
     variable.unwrap_or(&name).to_string()
 }
 
-/// Where the step counter is now.
+/// The current value of the step counter.
 fn read_step(session: &Session, step: &Output) -> Result<i64> {
     step_number(&session.run::<Tensor>(step)?)
 }
 
-/// Where the step counter was when a step read it, as that step's first answer.
+/// The step counter as the step read it, which is the first value of the hook.
 fn stale_step(values: &RunValues) -> Result<i64> {
     step_number(&values.get::<Tensor>(0)?)
 }
 
-/// An event file in a folder, in which others may begin in the same second.
+/// Creates an event file, with a name that differs from those of other files of the same second.
 pub(crate) fn event_file(systems: &FileSystems, folder: impl AsRef<Path>) -> Result<Arc<FileWriter>> {
-    // Every `RandomState` has keys of its own, so its hash of nothing is as good as a random number.
+    // Every `RandomState` has random keys, so its hash of nothing serves as a random number.
     let suffix = format!(".{:016x}", RandomState::new().hash_one(()));
     let options = FileWriterOptions { suffix, ..FileWriterOptions::default() };
     Ok(Arc::new(FileWriter::create(systems, folder, options)?))

@@ -1,23 +1,23 @@
-//! Stops when the loss is not a number.
+//! Stops training when the loss is NaN.
 
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use graph::Output;
 use status::{Code, Error, Result};
 use tensor::{DType, Tensor, bf16, f16};
 
-/// Stops when the loss is not a number: with an error, or without.
+/// Stops training when the loss is NaN, with or without an error.
 pub struct NanTensor {
     loss: Output,
     fails: bool,
 }
 
 impl NanTensor {
-    /// Not a number is an error.
+    /// Fails with an error if the loss is NaN.
     pub fn new(loss: &Output) -> NanTensor {
         NanTensor { loss: loss.clone(), fails: true }
     }
 
-    /// Not a number is the end of training, and no error.
+    /// Stops without an error if the loss is NaN.
     pub fn without_error(loss: &Output) -> NanTensor {
         NanTensor { loss: loss.clone(), fails: false }
     }
@@ -41,7 +41,7 @@ impl SessionRunHook for NanTensor {
     }
 }
 
-/// Whether one of the elements is not a number. Integers always are.
+/// Whether an element is NaN. Integers never are.
 fn has_nan(loss: &Tensor) -> Result<bool> {
     Ok(match loss.dtype() {
         DType::F16 => loss.values::<f16>()?.iter().any(|value| value.is_nan()),

@@ -1,4 +1,4 @@
-//! Writes when every node of a step ran, every so often.
+//! Writes traces of steps at an interval.
 
 use super::{Every, Timer, event_file, read_step, stale_step, step_of};
 use crate::FileWriter;
@@ -11,8 +11,8 @@ use status::Result;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writes `timeline-<step>.json` every so often, which Perfetto and Chrome show; and what the step told about itself as
-/// an event with the tag `step_<step>`, which TensorBoard shows with the graph.
+/// Writes `timeline-<step>.json` at an interval, which Perfetto and Chrome show, and the metadata of the step as an
+/// event with the tag `step_<step>`, which TensorBoard shows with the graph.
 pub struct Profiler {
     systems: FileSystems,
     folder: PathBuf,
@@ -39,13 +39,13 @@ impl Profiler {
         }
     }
 
-    /// Writes its events with those of others.
+    /// Sets the event file.
     pub fn events(mut self, events: Arc<FileWriter>) -> Profiler {
         self.events = Some(events);
         self
     }
 
-    /// The same on these file systems.
+    /// Sets the file systems.
     pub fn file_systems(mut self, systems: &FileSystems) -> Profiler {
         self.systems = systems.clone();
         self
@@ -56,10 +56,10 @@ impl Profiler {
         self.systems.create_dirs(folder)?;
         let file = join(folder, &format!("timeline-{step}.json"));
         self.systems.write(&file, chrome_trace(metadata).as_bytes())?;
-        // A tag can be used once: a step that is made again after a ps was lost only gets a new timeline.
+        // A tag can be used once: a step that is repeated after a ps was lost only gets a new timeline.
         if let (Some(events), true) = (&self.events, self.newest < Some(step)) {
             self.newest = Some(step);
-            // TensorFlow's hook says the step in the tag only.
+            // TensorFlow's hook has the step only in the tag.
             events.add_run_metadata(metadata, &format!("step_{step}"), 0)?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Counts steps per second.
+//! Reports the number of steps per second.
 
 use super::{Every, Timer, read_step, stale_step, step_name, step_of};
 use crate::FileWriter;
@@ -8,7 +8,7 @@ use session::Session;
 use status::Result;
 use std::sync::Arc;
 
-/// Reports how many steps are made per second, by all workers together, as `global_step/sec`.
+/// Reports the number of steps per second, of all workers together, as `global_step/sec`.
 pub struct StepCounter {
     timer: Timer,
     events: Option<Arc<FileWriter>>,
@@ -17,11 +17,11 @@ pub struct StepCounter {
     warnings: u32,
 }
 
-/// How often is said that the step counter stands still.
+/// The maximum number of warnings about a step counter that does not change.
 const MAX_WARNINGS: u32 = 5;
 
 impl StepCounter {
-    /// Every so often: to the log, and to these events if there are some.
+    /// Reports at an interval, to the log and to the events if there are any.
     pub fn new(every: Every, events: Option<Arc<FileWriter>>) -> StepCounter {
         StepCounter { timer: Timer::new(every), events, counter: None, last: None, warnings: 0 }
     }

@@ -1,4 +1,4 @@
-//! Lets a worker begin late.
+//! Delays the start of a worker.
 
 use super::{read_step, step_of};
 use crate::monitored::{RunArgs, RunContext, SessionRunHook};
@@ -6,7 +6,7 @@ use graph::{Graph, Output};
 use status::Result;
 use std::time::Duration;
 
-/// Waits with the first step until the step counter is at a number: workers then join one after the other.
+/// Delays the first step until the step counter has a value, so that workers join one after another.
 pub struct GlobalStepWaiter {
     until: i64,
     wait: Duration,
@@ -15,12 +15,12 @@ pub struct GlobalStepWaiter {
 }
 
 impl GlobalStepWaiter {
-    /// Waits until the step counter is at `step`.
+    /// Waits until the step counter is at least `step`.
     pub fn new(step: i64) -> GlobalStepWaiter {
         GlobalStepWaiter { until: step, wait: Duration::from_millis(500), counter: None, started: false }
     }
 
-    /// How long is waited between two looks at the counter.
+    /// The time between two reads of the counter.
     pub fn wait(mut self, wait: Duration) -> GlobalStepWaiter {
         self.wait = wait;
         self

@@ -1,11 +1,11 @@
-//! Stops when the step counter is where it should end.
+//! Stops training at a step.
 
 use super::{read_step, stale_step, step_of};
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionContext, SessionRunHook};
 use graph::{Graph, Output};
 use status::Result;
 
-/// Stops when the step counter is at a number, or has moved on by a number.
+/// Stops training at a value of the step counter, or after a number of steps of all workers.
 pub struct StopAtStep {
     steps: Option<i64>,
     last: Option<i64>,
@@ -13,12 +13,12 @@ pub struct StopAtStep {
 }
 
 impl StopAtStep {
-    /// Stops when the step counter is at `step`.
+    /// Stops when the step counter is at least `step`.
     pub fn last_step(step: i64) -> StopAtStep {
         StopAtStep { steps: None, last: Some(step), counter: None }
     }
 
-    /// Stops this many steps after where the step counter was at first.
+    /// Stops this many steps after the value of the step counter when the session was created.
     pub fn num_steps(steps: i64) -> StopAtStep {
         StopAtStep { steps: Some(steps), last: None, counter: None }
     }
@@ -43,7 +43,7 @@ impl SessionRunHook for StopAtStep {
 
     fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
         let (Some(last), Some(counter)) = (self.last, &self.counter) else { return Ok(()) };
-        // The step read the counter before, after or while it was moved on: ask again when it may be time.
+        // The step read the counter before, after or during the update, so read it again when it may be time to stop.
         if stale_step(values)? + 1 >= last && read_step(context.session(), counter)? >= last {
             context.request_stop();
         }

@@ -1,4 +1,4 @@
-//! Writes summaries every so often.
+//! Writes summaries at an interval.
 
 use super::{Every, Timer, read_step, stale_step, step_of};
 use crate::FileWriter;
@@ -10,7 +10,7 @@ use status::Result;
 use std::sync::Arc;
 use tensor::Tensor;
 
-/// Writes summaries every so often.
+/// Writes summaries at an interval.
 pub struct SummarySaver {
     timer: Timer,
     events: Arc<FileWriter>,
@@ -20,7 +20,7 @@ pub struct SummarySaver {
     asked: bool,
 }
 
-/// Where summaries come from.
+/// The source of the summaries.
 enum Source {
     Ops(Vec<Output>),
     Scaffold(Arc<Scaffold>),
@@ -48,7 +48,7 @@ impl SummarySaver {
     fn summaries(&self) -> Result<Vec<Output>> {
         match &self.source {
             Source::Ops(ops) => Ok(ops.clone()),
-            Source::Scaffold(scaffold) => Ok(scaffold.pieces()?.summary_op.iter().cloned().collect()),
+            Source::Scaffold(scaffold) => Ok(scaffold.nodes()?.summary_op.iter().cloned().collect()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Begins and ends a worker's part of synchronous training.
+//! Starts and ends the part of a worker in synchronous training.
 
 use crate::coordination::{Coordinator, QueueRunner};
 use crate::monitored::{RunArgs, RunContext, SessionContext, SessionRunHook};
@@ -7,13 +7,13 @@ use graph::{Node, Output};
 use session::Session;
 use status::{Result, failed_precondition};
 
-/// Prepares a session for the steps of a [`SyncReplicas`]; the chief's also applies the means of all gradients.
+/// Prepares a session for the steps of a [`SyncReplicas`]. The hook of the chief also applies the mean gradients.
 pub struct Synchronous {
     ready: Output,
     local_init: Node,
     chief: Option<Chief>,
-    /// Of the chief's own thread. It waits for gradients that may never come, so it ends only when the session is
-    /// closed: whoever joins the session's threads before that must not wait for it.
+    /// The coordinator of the chief's own thread. The thread may wait for gradients that never arrive, so it ends
+    /// only when the session is closed; the join of the session's threads before that must not wait for it.
     coordinator: Coordinator,
 }
 
@@ -23,7 +23,8 @@ struct Chief {
 }
 
 impl Synchronous {
-    /// The hook of the chief, which puts so many tokens into the queue to begin with.
+    /// The hook of the chief, which puts this many tokens into the queue at first; see
+    /// [`SyncReplicas::init_tokens_op`].
     pub fn chief(sync: &SyncReplicas, tokens: Option<usize>) -> Result<Synchronous> {
         let chief = Chief { init_tokens: sync.init_tokens_op(tokens)?, runner: sync.chief_queue_runner.clone() };
         Ok(Synchronous::new(sync, &sync.chief_init_op, Some(chief)))
@@ -39,10 +40,10 @@ impl Synchronous {
         Synchronous { ready, local_init: local_init.clone(), chief, coordinator: Coordinator::new() }
     }
 
-    /// Ends the thread of a session that is closed.
+    /// Waits for the thread of a session that was closed.
     fn join(&mut self) {
         self.coordinator.request_stop();
-        // Its error was told, or is about the session that is gone.
+        // Its error was reported, or concerns the session that is closed.
         let _ = self.coordinator.join();
         self.coordinator = Coordinator::new();
     }

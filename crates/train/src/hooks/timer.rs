@@ -1,17 +1,17 @@
-//! When something is due again: after so many steps, or so much time.
+//! Intervals in steps or time.
 
 use std::time::{Duration, Instant};
 
-/// How often something is done.
+/// An interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Every {
-    /// After this many steps.
+    /// This many steps.
     Steps(i64),
-    /// After this much time.
+    /// This much time.
     Time(Duration),
 }
 
-/// Says when something is due again.
+/// Tells when an interval is over.
 #[derive(Clone, Debug)]
 pub struct Timer {
     every: Every,
@@ -19,12 +19,12 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Due at once.
+    /// A timer that is due immediately.
     pub fn new(every: Every) -> Timer {
         Timer { every, last: None }
     }
 
-    /// Whether it is due at this step; never twice at the same.
+    /// Whether it is due at this step; never twice at the same step.
     pub fn is_due(&self, step: i64) -> bool {
         self.is_due_at(step, Instant::now())
     }
@@ -38,7 +38,7 @@ impl Timer {
         }
     }
 
-    /// It was done at this step; gives how many steps and how much time passed since the last time.
+    /// Starts the next interval; gives the steps and the time since the last start.
     pub fn done(&mut self, step: i64) -> Option<(i64, Duration)> {
         self.done_at(step, Instant::now())
     }
@@ -48,12 +48,12 @@ impl Timer {
         Some((step - last.0, now.saturating_duration_since(last.1)))
     }
 
-    /// The step at which it was done last.
+    /// The step at which the current interval started.
     pub fn last_step(&self) -> Option<i64> {
         self.last.map(|(step, _)| step)
     }
 
-    /// Due at once again.
+    /// Makes the timer due immediately.
     pub fn reset(&mut self) {
         self.last = None;
     }

@@ -2,7 +2,7 @@
 
 use super::Scaffold;
 use crate::get_global_step;
-use crate::recovery::Last;
+use crate::recovery::LastProgress;
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use graph::Graph;
 use layers::Variable;
@@ -56,11 +56,11 @@ impl Place {
     }
 
     fn manager(&self) -> Result<SessionManager> {
-        let pieces = self.scaffold.finalize_on(&crate::file_systems(&self.config), &self.graph)?;
+        let scaffold_nodes = self.scaffold.finalize_on(&crate::file_systems(&self.config), &self.graph)?;
         let manager = SessionManager::new(&self.graph)
-            .ready_op(Some(&pieces.ready_op))
-            .ready_for_local_init_op(Some(&pieces.ready_for_local_init_op))
-            .local_init_op(Some(&pieces.local_init_op), self.scaffold.local_init_feeds());
+            .ready_op(Some(&scaffold_nodes.ready_op))
+            .ready_for_local_init_op(Some(&scaffold_nodes.ready_for_local_init_op))
+            .local_init_op(Some(&scaffold_nodes.local_init_op), self.scaffold.local_init_feeds());
         Ok(match self.recovery_wait {
             Some(wait) => manager.recovery_wait(wait),
             None => manager,
@@ -125,9 +125,9 @@ impl ChiefSessionCreator {
         self
     }
 
-    /// Sets whether variables that still have values, on servers that were not restarted or have a journal, are kept if no
-    /// checkpoint is newer. Otherwise they are restored or initialized, as in TensorFlow, and a warning is logged if that
-    /// sets the step counter back.
+    /// Sets whether variables that still have values, on servers that were not restarted or have a journal, are kept
+    /// if no checkpoint is newer. Otherwise they are restored or initialized, as in TensorFlow, and a warning is
+    /// logged if that sets the step counter back.
     pub fn keep_newer_state(mut self, keep: bool) -> ChiefSessionCreator {
         self.keep_newer = keep;
         self
@@ -139,9 +139,9 @@ impl ChiefSessionCreator {
         make: impl FnOnce(&SessionManager, &Recovery<'_>, &Initialization<'_>) -> Result<Session>,
     ) -> Result<Session> {
         let manager = self.place.manager()?;
-        let pieces = self.place.scaffold.pieces()?;
+        let scaffold_nodes = self.place.scaffold.nodes()?;
         let recovery = Recovery {
-            saver: Some(&pieces.saver),
+            saver: Some(&scaffold_nodes.saver),
             checkpoint_dir: self.place.checkpoint_dir.as_deref(),
             checkpoint: self.checkpoint.as_deref(),
             wait_for_checkpoint: None,
@@ -149,7 +149,7 @@ impl ChiefSessionCreator {
         };
         let function = self.place.scaffold.init_function();
         let init = Initialization {
-            op: Some(&pieces.init_op),
+            op: Some(&scaffold_nodes.init_op),
             feeds: self.place.scaffold.init_feeds(),
             function: function.map(|function| function.as_ref() as &dyn Fn(&Session) -> Result<()>),
         };
@@ -167,8 +167,8 @@ impl SessionCreator for ChiefSessionCreator {
         self.prepared(|manager, recovery, init| manager.prepare_session(master, config, recovery, init))
     }
 
-    /// Keeps variables that still have values and restores the others. It is an error if there is no checkpoint, because
-    /// initializing again would lose all progress.
+    /// Keeps variables that still have values and restores the others. It is an error if there is no checkpoint,
+    /// because initializing again would lose all progress.
     fn recreate_session(&self, step: Option<i64>) -> Result<Session> {
         let counter = get_global_step(&self.place.graph);
         let last = last(counter.as_ref(), step);
@@ -217,6 +217,6 @@ impl SessionCreator for WorkerSessionCreator {
     }
 }
 
-fn last(counter: Option<&Variable>, step: Option<i64>) -> Last<'_> {
-    Last { counter: counter.map(Variable::value), step, setting: "checkpoint_dir" }
+fn last(counter: Option<&Variable>, step: Option<i64>) -> LastProgress<'_> {
+    LastProgress { counter: counter.map(Variable::value), step, setting: "checkpoint_dir" }
 }

@@ -1,4 +1,4 @@
-//! What watches the steps of a session: the trait of hooks, what they ask of a step and what they are told.
+//! Hooks: the trait, what they add to a step, and what they get from it.
 
 use crate::coordination::Coordinator;
 use graph::{Fetch, Graph};
@@ -9,48 +9,48 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tensor::Tensor;
 
-/// Something that watches the steps of a session. Every part has a default that does nothing.
+/// Observes and extends the steps of a session. All methods have a default that does nothing.
 ///
-/// `begin` is called once; then, for every session that is made, `after_create_session`; around every step
-/// `before_run` and `after_run`; and `end` once, unless there was an error, after which `abandoned` is called.
+/// `begin` is called once; `after_create_session` for every session that is created; `before_run` and `after_run`
+/// around every step; and `end` once, unless there was an error, after which `abandoned` is called.
 pub trait SessionRunHook: Send {
-    /// Before the session is made: the last time nodes can be added.
+    /// Called before the session is created: the last time that nodes can be added.
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         let _ = graph;
         Ok(())
     }
 
-    /// After a session was made and its variables have values; again for every session that takes the place of
-    /// one that was lost.
+    /// Called after a session was created and its variables have values; again for every session that replaces a lost
+    /// one.
     fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
         let _ = context;
         Ok(())
     }
 
-    /// Before a step: what to ask of it besides what the user asks.
+    /// Called before a step; gives what to fetch, run and feed besides what the user asks for.
     fn before_run(&mut self, context: &RunContext<'_>) -> Result<RunArgs> {
         let _ = context;
         Ok(RunArgs::nothing())
     }
 
-    /// After a step that went well: the answers to what `before_run` asked, in that order.
+    /// Called after a step that succeeded, with the values of what `before_run` asked for, in that order.
     fn after_run(&mut self, context: &RunContext<'_>, values: &RunValues) -> Result<()> {
         let _ = (context, values);
         Ok(())
     }
 
-    /// After the last step, while the session can still be used. Not called after an error.
+    /// Called after the last step, while the session can still be used. Not called after an error.
     fn end(&mut self, session: &Session) -> Result<()> {
         let _ = session;
         Ok(())
     }
 
-    /// After an error, before the session is closed: the last moment for what is still under way in it. Whoever runs
-    /// the steps has the error. Not called when a session is lost, which has nothing more to give.
+    /// Called after an error, before the session is closed: the last chance to finish work in progress. The caller of
+    /// the step gets the error. Not called when a session is lost, since it cannot be used any more.
     fn abandoned(&mut self) {}
 }
 
-/// A hook of which its owner keeps a handle, to look at it afterwards.
+/// A hook whose owner keeps a handle, to read its results afterwards.
 impl<H: SessionRunHook> SessionRunHook for Arc<Mutex<H>> {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         self.lock().begin(graph)
@@ -77,7 +77,7 @@ impl<H: SessionRunHook> SessionRunHook for Arc<Mutex<H>> {
     }
 }
 
-/// A session that was just made.
+/// A session that was just created.
 pub struct SessionContext<'a> {
     session: &'a Arc<Session>,
     coordinator: &'a Coordinator,
@@ -88,12 +88,12 @@ impl<'a> SessionContext<'a> {
         SessionContext { session, coordinator }
     }
 
-    /// The session itself, without hooks; it may be kept by threads.
+    /// The session itself, without hooks. Threads may keep it.
     pub fn session(&self) -> &'a Arc<Session> {
         self.session
     }
 
-    /// What stops threads that a hook starts, and waits for them when the session ends.
+    /// The coordinator that stops threads which a hook starts, and waits for them when the session ends.
     pub fn coordinator(&self) -> &'a Coordinator {
         self.coordinator
     }
@@ -116,60 +116,60 @@ impl<'a> RunContext<'a> {
         self.session
     }
 
-    /// What the user asked of the step.
+    /// What the user asks of the step.
     pub fn original_args(&self) -> &'a RunArgs {
         self.original
     }
 
-    /// Lets this step be the last one.
+    /// Requests that this step is the last one.
     pub fn request_stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Whether this step will be the last one.
+    /// Whether a stop was requested.
     pub fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 }
 
-/// What is asked of a step and given to it.
+/// What a step fetches, runs and is fed.
 #[derive(Clone, Debug, Default)]
 pub struct RunArgs {
-    /// What is fetched, and which nodes only run.
+    /// The outputs to fetch and the nodes to run.
     pub fetches: Vec<Fetch>,
-    /// What is fed.
+    /// The feeds.
     pub feeds: Feeds,
-    /// How it is run.
+    /// The options of the step.
     pub options: RunOptions,
 }
 
 impl RunArgs {
-    /// Nothing.
+    /// No fetches and no feeds.
     pub fn nothing() -> RunArgs {
         RunArgs::default()
     }
 
-    /// These fetches.
+    /// These fetches, without feeds.
     pub fn fetch(fetches: impl Fetches) -> RunArgs {
         let mut args = RunArgs::default();
         fetches.ask(&mut args.fetches);
         args
     }
 
-    /// The same, and these values.
+    /// The same, with these feeds.
     pub fn feeds(mut self, feeds: Feeds) -> RunArgs {
         self.feeds = feeds;
         self
     }
 
-    /// The same, run with these options.
+    /// The same, with these options.
     pub fn options(mut self, options: RunOptions) -> RunArgs {
         self.options = options;
         self
     }
 }
 
-/// What a step answered to one hook.
+/// The values of a step for one hook.
 #[derive(Clone, Debug, Default)]
 pub struct RunValues {
     pub(crate) values: Vec<Option<Tensor>>,
@@ -177,26 +177,26 @@ pub struct RunValues {
 }
 
 impl RunValues {
-    /// The answer to the fetch in this place.
+    /// The value of the fetch at this position.
     pub fn get<T: FromTensor>(&self, place: usize) -> Result<T> {
         match self.values.get(place) {
             Some(Some(tensor)) => T::from_tensor(tensor.clone()),
             Some(None) => T::from_nothing(),
-            None => Err(invalid!("Fetch {place} was read where {} were asked for", self.values.len())),
+            None => Err(invalid!("fetch {place} is out of range; the hook has {} fetches", self.values.len())),
         }
     }
 
-    /// How many answers there are.
+    /// The number of fetches.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether nothing was asked for.
+    /// Whether there are no fetches.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// What the options of the step asked for.
+    /// What the options of the step asked for, such as a trace.
     pub fn metadata(&self) -> &RunMetadata {
         &self.metadata
     }

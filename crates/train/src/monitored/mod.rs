@@ -9,6 +9,8 @@ mod training;
 
 pub use creator::{ChiefSessionCreator, SessionCreator, WorkerSessionCreator};
 pub use hook::{RunArgs, RunContext, RunValues, SessionContext, SessionRunHook};
-pub use scaffold::{INIT_OP, InitFn, LOCAL_INIT_OP, Pieces, READY_FOR_LOCAL_INIT_OP, READY_OP, SUMMARY_OP, Scaffold};
+pub use scaffold::{
+    INIT_OP, InitFn, LOCAL_INIT_OP, READY_FOR_LOCAL_INIT_OP, READY_OP, SUMMARY_OP, Scaffold, ScaffoldNodes,
+};
 pub use session::{MonitoredSession, SingularMonitoredSession, StepContext};
 pub use training::MonitoredTrainingSession;

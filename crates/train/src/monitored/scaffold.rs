@@ -1,4 +1,5 @@
-//! The nodes around a model that every training program needs: made where they are missing, found where they are not.
+//! The nodes around a model that every training program needs: found in collections, or created where they are
+//! missing.
 
 use crate::ready::{local_variables_initializer, report_uninitialized, report_uninitialized_variables};
 use checkpoint::saver::{Progress, ProgressFn, Saver, log_progress};
@@ -11,11 +12,11 @@ use session::{Feeds, Session};
 use status::{Result, failed_precondition, invalid};
 use std::sync::{Arc, OnceLock};
 
-/// What initializes a model besides nodes.
+/// A function that initializes a model after the init op.
 pub type InitFn = Box<dyn Fn(&Session) -> Result<()> + Send + Sync>;
 
-/// The nodes around a model. Those that are not given are found in the graph's collections, or made when the
-/// session is made.
+/// The nodes around a model. Nodes that are not set are found in the collections of the graph, or created before the
+/// session.
 #[derive(Default)]
 pub struct Scaffold {
     init_op: Option<Node>,
@@ -29,98 +30,99 @@ pub struct Scaffold {
     no_summaries: bool,
     saver: Option<Arc<Saver>>,
     progress: Option<ProgressFn>,
-    pieces: OnceLock<Pieces>,
+    scaffold_nodes: OnceLock<ScaffoldNodes>,
 }
 
-/// The nodes, once all are there.
-pub struct Pieces {
-    /// Initializes.
+/// The nodes of a finalized scaffold.
+pub struct ScaffoldNodes {
+    /// Initializes the global variables.
     pub init_op: Node,
-    /// The names of variables that have no value.
+    /// Gives the names of uninitialized variables.
     pub ready_op: Output,
-    /// The names of global variables that have no value.
+    /// Gives the names of uninitialized global variables.
     pub ready_for_local_init_op: Output,
-    /// Initializes the variables of this process.
+    /// Initializes the variables and tables of this process.
     pub local_init_op: Node,
     /// All summaries, if there are any.
     pub summary_op: Option<Output>,
-    /// Writes and reads checkpoints.
+    /// The saver.
     pub saver: Arc<Saver>,
 }
 
 impl Scaffold {
-    /// Nothing is given.
+    /// A scaffold without settings.
     pub fn new() -> Scaffold {
         Scaffold::default()
     }
 
-    /// Initializes with this node.
+    /// Sets the node that initializes the model, with its feeds.
     pub fn init_op(mut self, op: &Node, feeds: Feeds) -> Scaffold {
         (self.init_op, self.init_feeds) = (Some(op.clone()), feeds);
         self
     }
 
-    /// Calls this after the node that initializes.
+    /// Sets a function that is called after the init op.
     pub fn init_fn(mut self, function: impl Fn(&Session) -> Result<()> + Send + Sync + 'static) -> Scaffold {
         self.init_fn = Some(Box::new(function));
         self
     }
 
-    /// Asks this for the names of variables that have no value.
+    /// Sets the output that gives the names of uninitialized variables.
     pub fn ready_op(mut self, op: &Output) -> Scaffold {
         self.ready_op = Some(op.clone());
         self
     }
 
-    /// Asks this for the names of variables without which local ones cannot be initialized.
+    /// Sets the output that gives the names of the variables that local variables depend on and that are
+    /// uninitialized.
     pub fn ready_for_local_init_op(mut self, op: &Output) -> Scaffold {
         self.ready_for_local_init_op = Some(op.clone());
         self
     }
 
-    /// Initializes the variables of this process with this node.
+    /// Sets the node that initializes the variables of this process, with its feeds.
     pub fn local_init_op(mut self, op: &Node, feeds: Feeds) -> Scaffold {
         (self.local_init_op, self.local_init_feeds) = (Some(op.clone()), feeds);
         self
     }
 
-    /// Takes summaries from this.
+    /// Sets the output with the summaries.
     pub fn summary_op(mut self, op: &Output) -> Scaffold {
         self.summary_op = Some(op.clone());
         self
     }
 
-    /// Takes no summaries, though the graph may have some.
+    /// Ignores the summaries of the graph.
     pub(crate) fn without_summaries(mut self) -> Scaffold {
         self.no_summaries = true;
         self
     }
 
-    /// Writes and reads checkpoints with this.
+    /// Sets the saver.
     pub fn saver(mut self, saver: Arc<Saver>) -> Scaffold {
         self.saver = Some(saver);
         self
     }
 
-    /// Tells how far saves and restores are, in place of a line in the log every five seconds: see
-    /// [`SaverBuilder::progress`](checkpoint::saver::SaverBuilder::progress). For a saver that is made here; one that was
-    /// given tells whom it was told to.
+    /// Sets a function that gets the progress of saves and restores, in place of a line in the log every five
+    /// seconds; see [`SaverBuilder::progress`](checkpoint::saver::SaverBuilder::progress). It concerns a saver that
+    /// the scaffold creates; one that was set has its own.
     pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Scaffold {
         self.progress = Some(Arc::new(tell));
         self
     }
 
-    /// Makes what is missing, and lets the graph stay as it is.
-    pub fn finalize(&self, graph: &Graph) -> Result<&Pieces> {
+    /// Creates the missing nodes and finalizes the graph.
+    pub fn finalize(&self, graph: &Graph) -> Result<&ScaffoldNodes> {
         self.finalize_on(&FileSystems::local(), graph)
     }
 
-    /// The same; a saver that is made here has these file systems.
-    pub fn finalize_on(&self, systems: &FileSystems, graph: &Graph) -> Result<&Pieces> {
-        if let Some(pieces) = self.pieces.get() {
-            return Ok(pieces);
+    /// As [`Scaffold::finalize`]; a saver that is created uses these file systems.
+    pub fn finalize_on(&self, systems: &FileSystems, graph: &Graph) -> Result<&ScaffoldNodes> {
+        if let Some(scaffold_nodes) = self.scaffold_nodes.get() {
+            return Ok(scaffold_nodes);
         }
-        let pieces = Pieces {
+        let scaffold_nodes = ScaffoldNodes {
             init_op: given_or(graph, &self.init_op, INIT_OP, default_init)?,
             ready_op: output_or(graph, &self.ready_op, READY_OP, report_uninitialized_variables)?,
             ready_for_local_init_op: output_or(
@@ -143,21 +145,23 @@ impl Scaffold {
                 }
             },
         };
-        pieces.saver.prepare_snapshots();
+        scaffold_nodes.saver.prepare_snapshots();
         graph.check()?;
         graph.finalize();
-        Ok(self.pieces.get_or_init(|| pieces))
+        Ok(self.scaffold_nodes.get_or_init(|| scaffold_nodes))
     }
 
-    /// The nodes alone, all of them there; the graph stays as it is.
-    pub(crate) fn into_pieces(self, systems: &FileSystems, graph: &Graph) -> Result<Pieces> {
+    /// Finalizes the graph and gives the nodes.
+    pub(crate) fn into_nodes(self, systems: &FileSystems, graph: &Graph) -> Result<ScaffoldNodes> {
         self.finalize_on(systems, graph)?;
-        self.pieces.into_inner().ok_or_else(|| failed_precondition!("The scaffold is not finished"))
+        self.scaffold_nodes.into_inner().ok_or_else(|| failed_precondition!("the scaffold is not finalized"))
     }
 
-    /// The nodes; an error before they are all there.
-    pub fn pieces(&self) -> Result<&Pieces> {
-        self.pieces.get().ok_or_else(|| failed_precondition!("The scaffold is used before the session is made"))
+    /// The nodes; an error before the scaffold was finalized.
+    pub fn nodes(&self) -> Result<&ScaffoldNodes> {
+        self.scaffold_nodes
+            .get()
+            .ok_or_else(|| failed_precondition!("the scaffold is not finalized; it is when the session is created"))
     }
 
     pub(crate) fn init_feeds(&self) -> Feeds {
@@ -185,14 +189,14 @@ fn default_local_init(graph: &Graph) -> Node {
     graph.root().group(&initializers)
 }
 
-/// All summaries of a graph as one, if it has some.
+/// All summaries of a graph merged, if it has any.
 fn merged_summaries(graph: &Graph) -> Option<Output> {
     let merged = layers::summary::merge_all(graph)?;
     graph.add_to_collection(SUMMARY_OP, merged.name());
     Some(merged)
 }
 
-/// The node that was given, or that a collection holds, or a new one, which goes there.
+/// The given node, else that of the collection, else a new one, which is added to the collection.
 fn given_or(graph: &Graph, given: &Option<Node>, name: &str, make: impl Fn(&Graph) -> Node) -> Result<Node> {
     if let Some(given) = given {
         return Ok(given.clone());
@@ -217,7 +221,7 @@ fn output_or(graph: &Graph, given: &Option<Output>, name: &str, make: impl Fn(&G
     Ok(made)
 }
 
-/// The one value of a collection, as an output of a node.
+/// The single value of a collection, as an output of a node.
 fn found(graph: &Graph, name: &str) -> Result<Option<Output>> {
     let names = graph.collection(name);
     let text = match &names[..] {

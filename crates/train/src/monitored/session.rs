@@ -1,4 +1,4 @@
-//! The session that is watched: hooks around every step; a new session where one was lost.
+//! The monitored session: hooks around every step, and a new session where one was lost.
 
 use super::step::run_hooked;
 use super::{SessionContext, SessionCreator, SessionRunHook};
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tensor::Tensor;
 
-/// A session with hooks around every step. If a task is lost (`Aborted`, `Unavailable`), the session is made again,
-/// its variables are restored, and the step is run again; all other errors are the caller's.
+/// A session with hooks around every step. If a task is lost (`Aborted`, `Unavailable`), it creates a new session,
+/// restores the variables, and runs the step again; all other errors go to the caller.
 ///
-/// `close` lets the hooks end; dropping it without closing is what happens after an error, and they are abandoned.
+/// `close` ends the hooks. Dropping it without `close`, as after an error, abandons them.
 pub struct MonitoredSession {
     creator: Box<dyn SessionCreator>,
     hooks: Vec<Box<dyn SessionRunHook>>,
@@ -26,38 +26,38 @@ pub struct MonitoredSession {
     recovers: bool,
     counter: Option<Fetch>,
     step: Option<i64>,
-    patience: Patience,
+    limits: RetryLimits,
 }
 
-/// How long a lost session is tried to be made again.
+/// The time limits of replacing a lost session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// How long in all.
+pub(crate) struct RetryLimits {
+    /// The time limit of all attempts.
     pub limit: Duration,
-    /// How long between two tries.
+    /// The time between two attempts.
     pub wait: Duration,
-    /// How long threads may run on after the end.
+    /// How long threads may run after a stop was requested.
     pub grace: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { limit: Duration::from_secs(7200), wait: Duration::from_secs(1), grace: Duration::from_secs(120) }
+impl Default for RetryLimits {
+    fn default() -> RetryLimits {
+        RetryLimits { limit: Duration::from_secs(7200), wait: Duration::from_secs(1), grace: Duration::from_secs(120) }
     }
 }
 
 impl MonitoredSession {
-    /// Lets the hooks begin, and makes the session.
+    /// Begins the hooks and creates the session.
     pub fn new(
         creator: impl SessionCreator + 'static,
         hooks: Vec<Box<dyn SessionRunHook>>,
     ) -> Result<MonitoredSession> {
-        MonitoredSession::start(Box::new(creator), hooks, true, Patience::default())
+        MonitoredSession::start(Box::new(creator), hooks, true, RetryLimits::default())
     }
 
-    /// The same, whose threads may run on so long after the end; two minutes unless said otherwise.
+    /// Sets how long threads may run after a stop was requested; the default is two minutes.
     pub fn stop_grace(mut self, grace: Duration) -> MonitoredSession {
-        self.patience.grace = grace;
+        self.limits.grace = grace;
         self
     }
 
@@ -65,7 +65,7 @@ impl MonitoredSession {
         creator: Box<dyn SessionCreator>,
         hooks: Vec<Box<dyn SessionRunHook>>,
         recovers: bool,
-        patience: Patience,
+        limits: RetryLimits,
     ) -> Result<MonitoredSession> {
         let mut monitored = MonitoredSession {
             creator,
@@ -75,12 +75,12 @@ impl MonitoredSession {
             recovers,
             counter: None,
             step: None,
-            patience,
+            limits,
         };
         let graph = monitored.creator.graph().clone();
         monitored.hooks.iter_mut().try_for_each(|hook| hook.begin(&graph))?;
         monitored.counter = get_global_step(&graph).map(|step| step.value().fetch());
-        monitored.patiently(|monitored| monitored.open(false))?;
+        monitored.retry(|monitored| monitored.open(false))?;
         Ok(monitored)
     }
 
@@ -89,8 +89,8 @@ impl MonitoredSession {
         self.creator.graph()
     }
 
-    /// Whether a hook, a thread or the user wants no more steps. A thread that lost its task does not: the next step
-    /// makes the session again.
+    /// Whether a hook, a thread or the user requested a stop. A thread that lost its task does not count: the next
+    /// step creates a new session.
     pub fn should_stop(&self) -> bool {
         let by_thread = self.session.as_ref().is_some_and(|(_, coordinator)| {
             coordinator.should_stop() && !coordinator.requested_error().is_some_and(|error| self.is_recoverable(&error))
@@ -102,27 +102,27 @@ impl MonitoredSession {
         self.recovers && is_lost(error)
     }
 
-    /// Lets `should_stop` be true.
+    /// Requests a stop.
     pub fn request_stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Where the step counter was when the last step read it.
+    /// The step counter as the last step read it.
     pub fn last_step(&self) -> Option<i64> {
         self.step
     }
 
-    /// Runs a step without feeds, with hooks around it.
+    /// Runs a step without feeds.
     pub fn run<V>(&mut self, fetches: impl FetchAs<V>) -> Result<V> {
         self.run_with(fetches, Feeds::new())
     }
 
-    /// Runs nodes for their effects, with hooks around the step; nothing is fetched.
+    /// Runs nodes and fetches nothing.
     pub fn execute(&mut self, targets: impl Fetches) -> Result<()> {
         self.execute_with(targets, Feeds::new())
     }
 
-    /// Runs nodes for their effects, with feeds.
+    /// Runs nodes with feeds and fetches nothing.
     pub fn execute_with(&mut self, targets: impl Fetches, feeds: Feeds) -> Result<()> {
         let mut asked = Vec::new();
         targets.ask(&mut asked);
@@ -130,7 +130,7 @@ impl MonitoredSession {
         self.run_with::<Vec<()>>(names, feeds).map(drop)
     }
 
-    /// Runs a step with feeds, with hooks around it.
+    /// Runs a step with feeds.
     pub fn run_with<V>(&mut self, fetches: impl FetchAs<V>, feeds: Feeds) -> Result<V> {
         self.run_with_options(fetches, feeds, RunOptions::default())
     }
@@ -156,7 +156,7 @@ impl MonitoredSession {
         self.check_threads()?;
         let (hooks, counter) = (&mut self.hooks, self.counter.as_ref());
         let result = run_hooked(session, hooks, &self.stop, fetches, (feeds, options), counter);
-        // A thread that failed is the reason why the step did: its queue was closed.
+        // If a thread failed, its error is the cause: the step failed because its queue was closed.
         let (values, step) = result.or_else(|error| self.check_threads().and(Err(error)))?;
         self.step = step.or(self.step);
         Ok(values)
@@ -168,8 +168,8 @@ impl MonitoredSession {
         error.map_or(Ok(()), Err)
     }
 
-    /// Calls `function` with a session in which some steps have hooks and others have none. If the session is lost
-    /// meanwhile, all of `function` is called again.
+    /// Calls `function` with a session that runs steps with or without hooks. If the session is lost meanwhile,
+    /// `function` is called again from the start.
     pub fn run_step_fn<V>(&mut self, mut function: impl FnMut(&mut StepContext<'_>) -> Result<V>) -> Result<V> {
         loop {
             let session = self.opened()?;
@@ -180,7 +180,7 @@ impl MonitoredSession {
         }
     }
 
-    /// Calls `function` until the session should stop, or the input is at its end (`OutOfRange`); then closes.
+    /// Calls `function` until a stop is requested or the input ends (`OutOfRange`); then closes the session.
     pub fn until_stop(mut self, mut function: impl FnMut(&mut MonitoredSession) -> Result<()>) -> Result<()> {
         while !self.should_stop() {
             match function(&mut self) {
@@ -191,17 +191,17 @@ impl MonitoredSession {
         self.close()
     }
 
-    /// Lets the hooks end, stops the threads, and ends the session. The error of a thread is an error of the session,
-    /// after which the hooks do not end but are abandoned.
+    /// Ends the hooks, stops the threads, and closes the session. If a thread failed, its error is returned and the
+    /// hooks are abandoned.
     pub fn close(mut self) -> Result<()> {
         let Some((session, coordinator)) = self.session.take() else { return Ok(()) };
         let ended = match coordinator.requested_error().filter(|error| !is_lost(error)) {
             None => self.hooks.iter_mut().try_for_each(|hook| hook.end(&session)),
             Some(error) => Err(error),
         };
-        // A task that is gone by now is not missed: what matters was done.
+        // Tasks that are lost by now do not matter, since training is done.
         let unless_lost = |error: Error| if is_lost(&error) { Ok(()) } else { Err(error) };
-        let joined = end_threads(&coordinator, self.patience.grace).or_else(unless_lost);
+        let joined = end_threads(&coordinator, self.limits.grace).or_else(unless_lost);
         if ended.is_err() {
             self.abandon_hooks();
         }
@@ -214,11 +214,11 @@ impl MonitoredSession {
     }
 
     fn lose(&mut self, error: &Error) {
-        tracing::info!("A task was lost; the session is made again. {error}");
+        tracing::info!("A task was lost; creating a new session. {error}");
         self.abandon();
     }
 
-    /// Ends all for good, after an error: hooks may finish what they have under way.
+    /// Ends the session after an error. Hooks may finish work in progress.
     fn give_up(&mut self) {
         if let Some((_, coordinator)) = &self.session {
             coordinator.request_stop();
@@ -231,20 +231,20 @@ impl MonitoredSession {
         self.hooks.iter_mut().for_each(|hook| hook.abandoned());
     }
 
-    /// Ends session and threads without asking how.
+    /// Closes the session and stops its threads, ignoring errors.
     fn abandon(&mut self) {
         if let Some((session, coordinator)) = self.session.take() {
             coordinator.request_stop();
-            // Closing sends away threads that wait for a step.
+            // Closing the session cancels the steps that threads wait for.
             let _ = session.close();
-            let _ = end_threads(&coordinator, self.patience.grace);
+            let _ = end_threads(&coordinator, self.limits.grace);
         }
     }
 
-    /// The session, made again if it was lost.
+    /// The session, replaced if it was lost.
     fn opened(&mut self) -> Result<Arc<Session>> {
         if self.session.is_none() {
-            self.patiently(|monitored| monitored.open(true))?;
+            self.retry(|monitored| monitored.open(true))?;
         }
         let session = self.session.as_ref().map(|(session, _)| session.clone());
         session.ok_or_else(|| failed_precondition!("Attempted to use a closed Session."))
@@ -273,7 +273,7 @@ impl MonitoredSession {
         self.note_step(session, again)
     }
 
-    /// Where the step counter is in a new session.
+    /// Reads the step counter of a new session.
     fn note_step(&mut self, session: &Session, again: bool) -> Result<()> {
         let Some(counter) = self.counter.clone() else { return Ok(()) };
         let name = match &counter {
@@ -287,21 +287,21 @@ impl MonitoredSession {
         Ok(())
     }
 
-    /// Tries again while tasks are lost, as long as there is patience.
-    fn patiently(&mut self, mut make: impl FnMut(&mut MonitoredSession) -> Result<()>) -> Result<()> {
+    /// Repeats `make` while tasks are lost, within the time limit.
+    fn retry(&mut self, mut make: impl FnMut(&mut MonitoredSession) -> Result<()>) -> Result<()> {
         let begin = Instant::now();
         loop {
             let error = match make(self) {
                 Err(error) if self.is_recoverable(&error) => error,
                 result => return result,
             };
-            if begin.elapsed() + self.patience.wait > self.patience.limit {
-                let seconds = self.patience.limit.as_secs_f64();
-                let message = format!("The session could not be made within {seconds} secs. {}", error.message);
+            if begin.elapsed() + self.limits.wait > self.limits.limit {
+                let seconds = self.limits.limit.as_secs_f64();
+                let message = format!("The session could not be created within {seconds} secs. {}", error.message);
                 return Err(Error::new(Code::DeadlineExceeded, message));
             }
-            tracing::info!("A task was lost while the session was made; trying again. {error}");
-            std::thread::sleep(self.patience.wait);
+            tracing::info!("A task was lost while the session was created; trying again. {error}");
+            std::thread::sleep(self.limits.wait);
         }
     }
 }
@@ -312,13 +312,13 @@ impl Drop for MonitoredSession {
     }
 }
 
-/// Stops the threads of a session and waits for them. Those that wait for a step go when the session is closed.
+/// Stops the threads of a session and waits for them. Threads that wait for a step end when the session is closed.
 fn end_threads(coordinator: &Coordinator, grace: Duration) -> Result<()> {
     coordinator.request_stop();
     coordinator.join_with(&JoinOptions { grace, ignore_live_threads: true })
 }
 
-/// What a step function works with.
+/// The argument of a step function.
 pub struct StepContext<'a> {
     monitored: &'a mut MonitoredSession,
     session: Arc<Session>,
@@ -335,35 +335,35 @@ impl StepContext<'_> {
         self.monitored.run_once(&self.session, &fetches, &feeds, &RunOptions::default())
     }
 
-    /// Lets this be the last step.
+    /// Requests that this step is the last one.
     pub fn request_stop(&self) {
         self.monitored.request_stop();
     }
 }
 
-/// A session with hooks around every step that does not recover: a lost task is the caller's error.
+/// A session with hooks around every step that does not recover: the error of a lost task goes to the caller.
 pub struct SingularMonitoredSession(MonitoredSession);
 
 impl SingularMonitoredSession {
-    /// Lets the hooks begin, and makes the session.
+    /// Begins the hooks and creates the session.
     pub fn new(
         creator: impl SessionCreator + 'static,
         hooks: Vec<Box<dyn SessionRunHook>>,
     ) -> Result<SingularMonitoredSession> {
-        MonitoredSession::start(Box::new(creator), hooks, false, Patience::default()).map(SingularMonitoredSession)
+        MonitoredSession::start(Box::new(creator), hooks, false, RetryLimits::default()).map(SingularMonitoredSession)
     }
 
-    /// The same, whose threads may run on so long after the end; two minutes unless said otherwise.
+    /// Sets how long threads may run after a stop was requested; the default is two minutes.
     pub fn stop_grace(self, grace: Duration) -> SingularMonitoredSession {
         SingularMonitoredSession(self.0.stop_grace(grace))
     }
 
-    /// Calls `function` until the session should stop, or the input is at its end; then closes.
+    /// Calls `function` until a stop is requested or the input ends; then closes the session.
     pub fn until_stop(self, function: impl FnMut(&mut MonitoredSession) -> Result<()>) -> Result<()> {
         self.0.until_stop(function)
     }
 
-    /// Lets the hooks end, and ends the session.
+    /// Ends the hooks and closes the session.
     pub fn close(self) -> Result<()> {
         self.0.close()
     }

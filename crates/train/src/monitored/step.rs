@@ -1,4 +1,5 @@
-//! One step with hooks around it: what everybody asks is asked at once, and everybody gets their own answers.
+//! One step with hooks around it: the requests of the user and of all hooks run together, and each gets its own
+//! values.
 
 use super::{RunArgs, RunContext, RunValues, SessionRunHook};
 use checkpoint::step_number;
@@ -10,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tensor::Tensor;
 
-/// What the user asks, what each hook asks, and what the step counter shows.
-struct Everything<'a, F> {
+/// The fetches of the user, of each hook, and of the step counter.
+struct AllFetches<'a, F> {
     user: &'a F,
     hooks: &'a [RunArgs],
     counter: Option<&'a Fetch>,
 }
 
-impl<F: Fetches> Fetches for Everything<'_, F> {
+impl<F: Fetches> Fetches for AllFetches<'_, F> {
     fn ask(&self, asked: &mut Vec<Fetch>) {
         self.user.ask(asked);
         asked.extend(self.hooks.iter().flat_map(|args| args.fetches.iter().cloned()));
@@ -25,10 +26,10 @@ impl<F: Fetches> Fetches for Everything<'_, F> {
     }
 }
 
-type Answers<V> = (V, Vec<Vec<Option<Tensor>>>, Option<Tensor>);
+type StepValues<V> = (V, Vec<Vec<Option<Tensor>>>, Option<Tensor>);
 
-impl<F: FetchAs<V>, V> FetchAs<Answers<V>> for Everything<'_, F> {
-    fn answer(&self, values: &mut Values) -> Result<Answers<V>> {
+impl<F: FetchAs<V>, V> FetchAs<StepValues<V>> for AllFetches<'_, F> {
+    fn answer(&self, values: &mut Values) -> Result<StepValues<V>> {
         let user = self.user.answer(values)?;
         let mut hooks = Vec::with_capacity(self.hooks.len());
         for args in self.hooks {
@@ -46,7 +47,7 @@ fn one(fetch: &Fetch, values: &mut Values) -> Result<Option<Tensor>> {
     }
 }
 
-/// Runs a step with hooks around it; also gives what the step counter showed.
+/// Runs a step with hooks around it; also gives the value of the step counter.
 pub(super) fn run_hooked<V, F: FetchAs<V>>(
     session: &Session,
     hooks: &mut [Box<dyn SessionRunHook>],
@@ -60,8 +61,8 @@ pub(super) fn run_hooked<V, F: FetchAs<V>>(
     let context = RunContext::new(session, &original, stop);
     let asked = hooks.iter_mut().map(|hook| hook.before_run(&context)).collect::<Result<Vec<RunArgs>>>()?;
     let (feeds, options) = merged(&original, &asked)?;
-    let everything = Everything { user: fetches, hooks: &asked, counter };
-    let ((user, answers, counter), metadata) = session.run_with_options(everything, feeds, options)?;
+    let all = AllFetches { user: fetches, hooks: &asked, counter };
+    let ((user, answers, counter), metadata) = session.run_with_options(all, feeds, options)?;
     let metadata = Arc::new(metadata);
     for (hook, values) in hooks.iter_mut().zip(answers) {
         hook.after_run(&context, &RunValues { values, metadata: metadata.clone() })?;
@@ -70,7 +71,8 @@ pub(super) fn run_hooked<V, F: FetchAs<V>>(
     Ok((user, counter))
 }
 
-/// All feeds and options together. What is fed is fed by one only: else the order of hooks would decide.
+/// All feeds and options together. It is an error if two of them feed the same tensor, since the order of hooks would
+/// decide.
 fn merged(original: &RunArgs, hooks: &[RunArgs]) -> Result<(Feeds, RunOptions)> {
     let users: BTreeSet<&str> = original.feeds.names().collect();
     let mut taken: BTreeSet<&str> = BTreeSet::new();

@@ -1,6 +1,6 @@
-//! The monitored session of a training program, with the hooks that nearly all of them want.
+//! The monitored session of a training program, with the hooks that most of them need.
 
-use super::session::Patience;
+use super::session::RetryLimits;
 use super::{ChiefSessionCreator, MonitoredSession, Scaffold, SessionRunHook, WorkerSessionCreator};
 use crate::FileWriter;
 use crate::hooks::{CheckpointSaver, Every, StepCounter, SummarySaver, event_file};
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A monitored session for training, in the making. Unless said otherwise: of a chief, in this process, without
-/// checkpoints. With a folder for checkpoints, one is written every ten minutes, summaries and the speed every hundred
-/// steps.
+/// The settings of a monitored session for training. By default it is that of a chief, in this process, without
+/// checkpoints. With `checkpoint_dir`, it writes a checkpoint every ten minutes, and summaries and the speed every
+/// hundred steps.
 pub struct MonitoredTrainingSession {
     graph: Graph,
     master: String,
@@ -36,7 +36,7 @@ pub struct MonitoredTrainingSession {
 }
 
 impl MonitoredTrainingSession {
-    /// Trains a graph.
+    /// The settings of a session of a graph.
     pub fn new(graph: &Graph) -> MonitoredTrainingSession {
         MonitoredTrainingSession {
             graph: graph.clone(),
@@ -60,119 +60,119 @@ impl MonitoredTrainingSession {
         }
     }
 
-    /// On this server; in this process if empty.
+    /// Sets the target of the session; in this process if empty.
     pub fn master(mut self, master: &str) -> MonitoredTrainingSession {
         self.master = master.to_string();
         self
     }
 
-    /// Whether this is the one that initializes, restores and saves.
+    /// Sets whether this process is the chief, which initializes, restores and saves the model.
     pub fn is_chief(mut self, is_chief: bool) -> MonitoredTrainingSession {
         self.is_chief = is_chief;
         self
     }
 
-    /// Where checkpoints are written, and read from when training begins or a task was lost.
+    /// Sets the folder of checkpoints. They are restored when training starts and after a task was lost.
     pub fn checkpoint_dir(mut self, folder: impl AsRef<Path>) -> MonitoredTrainingSession {
         self.checkpoint_dir = Some(folder.as_ref().to_path_buf());
         self
     }
 
-    /// Where summaries are written; beside the checkpoints unless said otherwise.
+    /// Sets the folder of summaries; by default that of the checkpoints.
     pub fn summary_dir(mut self, folder: impl AsRef<Path>) -> MonitoredTrainingSession {
         self.summary_dir = Some(folder.as_ref().to_path_buf());
         self
     }
 
-    /// The nodes around the model.
+    /// Sets the nodes around the model.
     pub fn scaffold(mut self, scaffold: Scaffold) -> MonitoredTrainingSession {
         self.scaffold = Arc::new(scaffold);
         self
     }
 
-    /// One more hook.
+    /// Adds a hook.
     pub fn hook(mut self, hook: impl SessionRunHook + 'static) -> MonitoredTrainingSession {
         self.hooks.push(Box::new(hook));
         self
     }
 
-    /// One more hook, if this is the chief.
+    /// Adds a hook that only the chief runs.
     pub fn chief_only_hook(mut self, hook: impl SessionRunHook + 'static) -> MonitoredTrainingSession {
         self.chief_only_hooks.push(Box::new(hook));
         self
     }
 
-    /// How often checkpoints are written; never if none.
+    /// Sets the interval of checkpoints; `None` writes no checkpoints.
     pub fn save_checkpoint(mut self, every: Option<Every>) -> MonitoredTrainingSession {
         self.save_checkpoint = every;
         self
     }
 
-    /// Whether steps go on while a checkpoint is written; see [`CheckpointSaver::in_background`].
+    /// Sets whether training continues while a checkpoint is written; see [`CheckpointSaver::in_background`].
     pub fn save_in_background(mut self, background: bool) -> MonitoredTrainingSession {
         self.save_in_background = background;
         self
     }
 
-    /// Whether a chief that begins keeps what the servers have, if no checkpoint is newer; see
+    /// Sets whether a starting chief keeps the variables of the servers if no checkpoint is newer; see
     /// [`ChiefSessionCreator::keep_newer_state`].
     pub fn keep_newer_state(mut self, keep: bool) -> MonitoredTrainingSession {
         self.keep_newer_state = keep;
         self
     }
 
-    /// How often summaries are written; never if none.
+    /// Sets the interval of summaries; `None` writes no summaries.
     pub fn save_summaries(mut self, every: Option<Every>) -> MonitoredTrainingSession {
         self.save_summaries = every;
         self
     }
 
-    /// After how many steps the speed is written; never if none.
+    /// Sets the number of steps between two reports of the speed; `None` reports no speed.
     pub fn log_step_count_steps(mut self, steps: Option<i64>) -> MonitoredTrainingSession {
         self.log_step_count_steps = steps;
         self
     }
 
-    /// The configuration of the session; the file systems it was given are also those of checkpoints and events.
+    /// Sets the configuration of the session. Its file systems are also those of checkpoints and events.
     pub fn config(mut self, config: SessionConfig) -> MonitoredTrainingSession {
         self.config = config;
         self
     }
 
-    /// How long to wait for the chief, or for a lost task.
+    /// Sets how long to wait for the chief, or for a lost task.
     pub fn max_wait(mut self, limit: Duration) -> MonitoredTrainingSession {
         self.max_wait = limit;
         self
     }
 
-    /// How long is waited between two tries.
+    /// Sets the time between two attempts.
     pub fn recovery_wait(mut self, wait: Duration) -> MonitoredTrainingSession {
         self.recovery_wait = Some(wait);
         self
     }
 
-    /// How long threads may run on after the end.
+    /// Sets how long threads may run after a stop was requested.
     pub fn stop_grace(mut self, grace: Duration) -> MonitoredTrainingSession {
         self.stop_grace = grace;
         self
     }
 
-    /// Whether the graph is written beside the checkpoints.
+    /// Sets whether the graph is written beside the checkpoints.
     pub fn save_graph(mut self, save: bool) -> MonitoredTrainingSession {
         self.save_graph = save;
         self
     }
 
-    /// Makes the session. The graph stays as it is from now on.
+    /// Creates the session and finalizes the graph.
     pub fn start(mut self) -> Result<MonitoredSession> {
-        let mut patience = Patience { limit: self.max_wait, grace: self.stop_grace, ..Patience::default() };
-        patience.wait = self.recovery_wait.map_or(patience.wait, |wait| wait.min(patience.wait));
+        let mut limits = RetryLimits { limit: self.max_wait, grace: self.stop_grace, ..RetryLimits::default() };
+        limits.wait = self.recovery_wait.map_or(limits.wait, |wait| wait.min(limits.wait));
         if !self.is_chief {
             let hooks = std::mem::take(&mut self.hooks);
-            return MonitoredSession::start(Box::new(self.worker()), hooks, true, patience);
+            return MonitoredSession::start(Box::new(self.worker()), hooks, true, limits);
         }
         let hooks = self.chief_hooks()?;
-        MonitoredSession::start(Box::new(self.chief()), hooks, true, patience)
+        MonitoredSession::start(Box::new(self.chief()), hooks, true, limits)
     }
 
     fn worker(self) -> WorkerSessionCreator {
@@ -199,7 +199,7 @@ impl MonitoredTrainingSession {
         }
     }
 
-    /// The chief's own hooks, those that nearly all programs want, then the user's.
+    /// The hooks of a chief: `chief_only_hook`, the standard ones, then `hook`.
     fn chief_hooks(&mut self) -> Result<Vec<Box<dyn SessionRunHook>>> {
         let mut hooks = std::mem::take(&mut self.chief_only_hooks);
         let folder = self.summary_dir.as_ref().or(self.checkpoint_dir.as_ref());

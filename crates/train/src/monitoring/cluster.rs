@@ -1,4 +1,4 @@
-//! Asks all tasks of a cluster what they count, with steps of an ordinary session, and writes their answers.
+//! Reads the counters of all tasks of a cluster, with steps of an ordinary session, and writes them as events.
 
 use super::Sample;
 use super::sample::{Scalars, per_second};
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tensor::{DType, PartialShape, Tensor};
 
-/// Writes the speed of a cluster, the bytes its tasks send each other, what became of gradients and how long queues
-/// are. Counters are variables on the tasks; reading them is a step of the session, whose own bytes are not counted.
+/// Writes the speed of a cluster, the bytes that its tasks exchange, the outcome of gradients, and the lengths of
+/// queues. Counters are variables on the tasks. A step of the session reads them; its own bytes are not counted.
 ///
-/// A task that counts nothing, such as one of TensorFlow's, is named in the log once and asked no more.
+/// A task without counters, such as one of TensorFlow's, is logged once and then left out.
 pub struct ClusterMetrics {
     events: Arc<FileWriter>,
     questions: Vec<Question>,
@@ -27,7 +27,7 @@ pub struct ClusterMetrics {
     staleness: Staleness,
 }
 
-/// How many updates of others came between what steps of this worker read and what they changed.
+/// The updates of other workers between the reads and the updates of steps of this worker.
 #[derive(Default)]
 struct Staleness {
     steps: i64,
@@ -35,11 +35,11 @@ struct Staleness {
     most: i64,
 }
 
-/// One step that reads counters.
+/// A step that reads counters.
 struct Question {
     about: About,
     outputs: Vec<Output>,
-    /// It cannot be answered.
+    /// The counters cannot be read.
     vain: bool,
 }
 
@@ -49,12 +49,12 @@ enum About {
     Queue(String),
 }
 
-/// How long a task may take to answer.
+/// The time limit of a read.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl ClusterMetrics {
-    /// Adds the nodes that ask these tasks, and those that the graph's nodes are on, and the graph's queues and
-    /// accumulators of synchronous training.
+    /// Adds the nodes that read the counters of these tasks, of the tasks on which the graph has nodes, and of the
+    /// queues and accumulators of the graph.
     pub fn new(graph: &Graph, tasks: &[Task], events: Arc<FileWriter>) -> Result<ClusterMetrics> {
         let scope = graph.root().reenter(COUNTERS).named("cluster_metrics");
         let nodes: Vec<Node> = graph.to_def()?.nodes.iter().filter_map(|node| Node::find(&scope, &node.name)).collect();
@@ -68,19 +68,20 @@ impl ClusterMetrics {
         Ok(ClusterMetrics { events, questions, examples_per_step: None, last: None, staleness: Staleness::default() })
     }
 
-    /// How many examples a step learns from: then examples per second are reported too.
+    /// Sets the number of examples per step, so that examples per second are written too.
     pub fn examples_per_step(mut self, examples: f64) -> ClusterMetrics {
         self.examples_per_step = Some(examples);
         self
     }
 
-    /// A step of this worker changed the variables, after so many updates of others since it had read them.
+    /// Records that a step of this worker updated the variables, after this many updates of others since it had read
+    /// them.
     pub fn note_staleness(&mut self, updates: i64) {
         let Staleness { steps, sum, most } = self.staleness;
         self.staleness = Staleness { steps: steps + 1, sum: sum + updates, most: most.max(updates) };
     }
 
-    /// Asks everybody and writes the answers. `step` counts the steps of all workers.
+    /// Reads all counters and writes them. `step` counts the steps of all workers.
     pub fn report(&mut self, session: &Session, step: i64) -> Result<()> {
         let (sample, now) = (self.ask(session), Instant::now());
         let last =
@@ -102,7 +103,7 @@ impl ClusterMetrics {
         }
     }
 
-    /// The staleness of the steps since the last report, if there were some.
+    /// The staleness of the steps since the last report, if there were any.
     fn staleness(&mut self, scalars: &mut Scalars) {
         let Staleness { steps, sum, most } = std::mem::take(&mut self.staleness);
         if steps > 0 {
@@ -111,13 +112,13 @@ impl ClusterMetrics {
         }
     }
 
-    /// All answers that can be had.
+    /// All counters that can be read.
     fn ask(&mut self, session: &Session) -> Sample {
         let mut sample = Sample::default();
         for question in self.questions.iter_mut().filter(|question| !question.vain) {
             match question.ask(session) {
                 Ok(numbers) => question.about.note(&mut sample, &numbers),
-                // It may be back at the next report; whether training goes on without it, others decide.
+                // The task may be back at the next report. Whether training continues without it is not decided here.
                 Err(error) if is_lost(&error) => tracing::debug!("{} does not answer: {error}", question.about.name()),
                 Err(error) => question.give_up(&error),
             }
@@ -175,7 +176,7 @@ fn of_task(scope: &Scope, task: Task) -> Question {
     Question { about: About::Task(task), outputs, vain: false }
 }
 
-/// What a node can be asked: a queue for its length, an accumulator for what became of gradients.
+/// The counters of a node: the length of a queue, the outcomes of an accumulator.
 fn of_node(scope: &Scope, node: &Node) -> Option<Question> {
     let op = node.op();
     let scope = scope.beside(node);
@@ -189,7 +190,7 @@ fn of_node(scope: &Scope, node: &Node) -> Option<Question> {
     if !creates_accumulator(&op) || !name.ends_with("/grad_accum") {
         return None;
     }
-    // The counters are made with the accumulator.
+    // The counters are created together with the accumulator.
     let (scope, container) = (scope.after([node]), text(node, "container"));
     let counts = ["accepted", "stale", "dropped"].map(|fate| counter(&scope, &container, &format!("{name}/{fate}")));
     Some(Question { about: About::Accumulator(name), outputs: counts.to_vec(), vain: false })

@@ -1,9 +1,9 @@
-//! What was counted at one moment, and the scalars that it makes with what was counted before.
+//! The counters at one moment, and the scalars that follow from two of them.
 
 use session::{GradientCounts, Task, TaskCounts};
 use std::time::Duration;
 
-/// What was counted at one moment.
+/// The counters at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
     pub tasks: Vec<(Task, TaskCounts)>,
@@ -15,7 +15,7 @@ pub(crate) struct Sample {
 pub(crate) type Scalars = Vec<(String, f64)>;
 
 impl Sample {
-    /// Totals, and what happened since `before`, which is so long ago.
+    /// The totals, and the rates since `before`, which was `time` ago.
     pub fn scalars(&self, before: Option<(&Sample, Duration)>) -> Scalars {
         let mut scalars = Scalars::new();
         for (task, now) in &self.tasks {
@@ -61,12 +61,12 @@ fn gradient_scalars(scalars: &mut Scalars, now: &GradientCounts, last: Option<&G
     }
 }
 
-/// What a counter has counted since; one that is smaller than it was began anew with its task.
+/// The increase of a counter. A counter that is smaller than before was reset with its task.
 fn since(now: i64, last: i64) -> i64 {
     if now >= last { now.wrapping_sub(last) } else { now }
 }
 
-/// So many per second.
+/// A rate.
 pub(crate) fn per_second(count: i64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE)
 }

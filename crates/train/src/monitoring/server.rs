@@ -1,4 +1,4 @@
-//! A thread beside a server that writes what the server counts.
+//! A thread beside a server that writes the counters of the server.
 
 use super::Sample;
 use crate::FileWriter;
@@ -13,19 +13,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Writes what a server counts to an event file, every so often and once more at the end; the steps of the events are
-/// those in which the task took part. A server that does nothing writes nothing.
+/// Writes the counters of a server to an event file, at an interval and once more at the end. The steps of the events
+/// are those in which the task took part. An idle server writes nothing.
 ///
-/// A thread of its own does it, which ends with `close`, or when this is dropped.
+/// A thread of its own writes, which ends with `close`, or when this is dropped.
 pub struct ServerMetrics {
     thread: Option<(Sender<()>, JoinHandle<Result<()>>)>,
 }
 
-/// How often is looked whether enough steps were made.
+/// The time between two checks whether enough steps were run.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl ServerMetrics {
-    /// Begins an event file in `folder/<job>-<task>`.
+    /// Creates an event file in `folder/<job>-<task>`.
     pub fn start(
         counters: ServerCounters,
         systems: &FileSystems,
@@ -35,7 +35,7 @@ impl ServerMetrics {
         let task = counters.task();
         let events = event_file(systems, join(to_str(folder.as_ref())?, &format!("{}-{}", task.job, task.index)))?;
         let mut report = Report { counters, events, timer: Timer::new(every), last: None };
-        // Here, not on the thread, which may begin later than the server's first steps.
+        // Not on the thread, which may start after the first steps of the server.
         report.begin();
         let pause = match every {
             Every::Time(time) => time,
@@ -48,7 +48,7 @@ impl ServerMetrics {
         Ok(ServerMetrics { thread: Some((stop, thread)) })
     }
 
-    /// Writes the last report, and says whether all was written.
+    /// Writes the last report; gives whether everything was written.
     pub fn close(mut self) -> Result<()> {
         self.stop()
     }
@@ -62,7 +62,7 @@ impl ServerMetrics {
 
 impl Drop for ServerMetrics {
     fn drop(&mut self) {
-        // Whoever wants to know whether all was written closes it.
+        // Errors are lost here; call `close` to see them.
         let _ = self.stop();
     }
 }
@@ -75,7 +75,7 @@ struct Report {
 }
 
 impl Report {
-    /// From here on steps are counted and rates are measured.
+    /// Starts counting steps and measuring rates.
     fn begin(&mut self) {
         self.timer.done(self.steps());
         self.last = Some((self.sample(), Instant::now()));

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The settings of a new supervisor. By default it is that of a chief, which saves the model every ten minutes, and summaries
-/// and the speed every two.
+/// The settings of a new supervisor. By default it is that of a chief, which saves the model every ten minutes, and
+/// summaries and the speed every two.
 pub struct SupervisorBuilder {
     graph: Graph,
     scaffold: Scaffold,
@@ -157,9 +157,9 @@ impl SupervisorBuilder {
         self
     }
 
-    /// Sets whether a starting chief keeps the variables of the servers if no checkpoint is newer. Otherwise the model is
-    /// restored or initialized, as in TensorFlow, and a warning is logged if that sets the step counter back. A later session
-    /// of the same supervisor keeps the variables in any case.
+    /// Sets whether a starting chief keeps the variables of the servers if no checkpoint is newer. Otherwise the
+    /// model is restored or initialized, as in TensorFlow, and a warning is logged if that sets the step counter
+    /// back. A later session of the same supervisor keeps the variables in any case.
     pub fn keep_newer_state(mut self, keep: bool) -> SupervisorBuilder {
         self.settings.keep_newer = keep;
         self
@@ -194,8 +194,8 @@ impl SupervisorBuilder {
         settings.step = settings.step.or_else(|| get_global_step(&graph).map(|step| step.value().clone()));
         let folder = settings.logdir.as_ref().filter(|_| settings.is_chief);
         let events = folder.map(|folder| event_file(&settings.systems, folder)).transpose()?;
-        let pieces = scaffold.into_pieces(&settings.systems, &graph)?;
+        let scaffold_nodes = scaffold.into_nodes(&settings.systems, &graph)?;
         let (coordinator, last_session) = (Coordinator::new(), LastSession::default());
-        Ok(Supervisor { graph, pieces, settings, events, coordinator, last_session })
+        Ok(Supervisor { graph, scaffold_nodes, settings, events, coordinator, last_session })
     }
 }

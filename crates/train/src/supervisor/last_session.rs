@@ -38,8 +38,8 @@ impl LastSession {
     }
 
     /// Reads the step counter every [`PERIOD`] until `coordinator` stops, and once more then; or until the session is
-    /// dropped. The supervisor does not see the steps of the user, so without these reads it would not know how far a lost
-    /// model was.
+    /// dropped. The supervisor does not see the steps of the user, so without these reads it would not know how far a
+    /// lost model was.
     pub fn watch(
         &self,
         master: &str,

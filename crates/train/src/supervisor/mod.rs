@@ -10,8 +10,8 @@ use builder::Settings;
 
 use crate::FileWriter;
 use crate::coordination::{Coordinator, JoinOptions, Looper, start_queue_runners};
-use crate::monitored::Pieces;
-use crate::recovery::{Last, Origin};
+use crate::monitored::ScaffoldNodes;
+use crate::recovery::{LastProgress, Origin};
 use crate::session_manager::{Initialization, Recovery, SessionManager};
 use bytes::Bytes;
 use graph::{Graph, Node};
@@ -23,15 +23,15 @@ use status::{Code, Result, failed_precondition, invalid};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs training: the chief initializes or restores the model, and saves it, its summaries and its speed on threads of its
-/// own; other workers wait for the chief. Building the supervisor finalizes the graph.
+/// Runs training: the chief initializes or restores the model, and saves it, its summaries and its speed on threads
+/// of its own; other workers wait for the chief. Building the supervisor finalizes the graph.
 ///
-/// A second session of the same supervisor continues where the last one was: variables that servers still have are kept, and
-/// those that a server lost are restored from the newest checkpoint of `logdir`, with a warning. Without a checkpoint the
-/// result is a `DataLoss` error, so that training does not start again from zero unnoticed.
+/// A second session of the same supervisor continues where the last one was: variables that servers still have are
+/// kept, and those that a server lost are restored from the newest checkpoint of `logdir`, with a warning. Without a
+/// checkpoint the result is a `DataLoss` error, so that training does not start again from zero unnoticed.
 pub struct Supervisor {
     graph: Graph,
-    pieces: Pieces,
+    scaffold_nodes: ScaffoldNodes,
     settings: Settings,
     events: Option<Arc<FileWriter>>,
     coordinator: Coordinator,
@@ -44,8 +44,8 @@ impl Supervisor {
         SupervisorBuilder::new(graph)
     }
 
-    /// Creates a session on `master` (in this process if empty), calls `work` with it, stops all threads, and closes the
-    /// session. The end of the input (`OutOfRange`) is not an error; an error of a thread is.
+    /// Creates a session on `master` (in this process if empty), calls `work` with it, stops all threads, and closes
+    /// the session. The end of the input (`OutOfRange`) is not an error; an error of a thread is.
     pub fn managed_session(&self, master: &str, work: impl FnOnce(&Arc<Session>) -> Result<()>) -> Result<()> {
         self.managed_session_with(master, &SessionConfig::default(), None, work)
     }
@@ -97,7 +97,7 @@ impl Supervisor {
     fn ready_session(&self, target: (&str, &SessionConfig), max_wait: Option<Duration>) -> Result<Session> {
         // Variables in this process end with their session.
         let before = self.last_session.on(target.0).filter(|_| !target.0.is_empty());
-        let last = before.map(|step| Last { counter: self.settings.step.as_ref(), step, setting: "logdir" });
+        let last = before.map(|step| LastProgress { counter: self.settings.step.as_ref(), step, setting: "logdir" });
         let (session, origin) = match self.settings.is_chief {
             true => self.prepare(target, last)?,
             false => (self.wait(target, max_wait, last)?, Origin::Servers),
@@ -116,22 +116,22 @@ impl Supervisor {
 
     fn manager(&self) -> SessionManager {
         SessionManager::new(&self.graph)
-            .ready_op(Some(&self.pieces.ready_op))
-            .ready_for_local_init_op(Some(&self.pieces.ready_for_local_init_op))
-            .local_init_op(Some(&self.pieces.local_init_op), Feeds::new())
+            .ready_op(Some(&self.scaffold_nodes.ready_op))
+            .ready_for_local_init_op(Some(&self.scaffold_nodes.ready_for_local_init_op))
+            .local_init_op(Some(&self.scaffold_nodes.local_init_op), Feeds::new())
             .recovery_wait(self.settings.recovery_wait)
     }
 
-    fn prepare(&self, target: (&str, &SessionConfig), last: Option<Last<'_>>) -> Result<(Session, Origin)> {
+    fn prepare(&self, target: (&str, &SessionConfig), last: Option<LastProgress<'_>>) -> Result<(Session, Origin)> {
         let recovery = Recovery {
-            saver: Some(&*self.pieces.saver).filter(|saver| !saver.is_empty()),
+            saver: Some(&*self.scaffold_nodes.saver).filter(|saver| !saver.is_empty()),
             checkpoint_dir: self.settings.logdir.as_deref(),
             keep_newer: self.settings.keep_newer,
             ..Recovery::default()
         };
         let function = self.settings.init_fn.as_ref();
         let init = Initialization {
-            op: Some(&self.pieces.init_op),
+            op: Some(&self.scaffold_nodes.init_op),
             feeds: self.settings.init_feeds.clone(),
             function: function.map(|function| function.as_ref() as &dyn Fn(&Session) -> Result<()>),
         };
@@ -141,7 +141,12 @@ impl Supervisor {
         }
     }
 
-    fn wait(&self, target: (&str, &SessionConfig), limit: Option<Duration>, last: Option<Last<'_>>) -> Result<Session> {
+    fn wait(
+        &self,
+        target: (&str, &SessionConfig),
+        limit: Option<Duration>,
+        last: Option<LastProgress<'_>>,
+    ) -> Result<Session> {
         match last {
             Some(last) => self.manager().wait_again(target, limit, self.settings.logdir.as_deref(), last),
             None => self.manager().wait_for_session(target.0, target.1, limit),

@@ -41,7 +41,8 @@ impl Supervisor {
         self.events.as_ref().map_or(Ok(()), |events| events.add_graph(&self.graph))
     }
 
-    /// Starts the threads of a chief, which save and report until the supervisor stops. Without a `logdir` there are none.
+    /// Starts the threads of a chief, which save and report until the supervisor stops. Without a `logdir` there are
+    /// none.
     pub fn start_standard_services(&self, session: &Arc<Session>) -> Result<()> {
         if !self.settings.is_chief {
             return Err(failed_precondition!(
@@ -60,7 +61,7 @@ impl Supervisor {
 
     fn start_summaries(&self, session: &Arc<Session>) -> Result<()> {
         let (Some(events), Some(summary), Some(every)) =
-            (self.events.clone(), self.pieces.summary_op.clone(), self.settings.save_summaries)
+            (self.events.clone(), self.scaffold_nodes.summary_op.clone(), self.settings.save_summaries)
         else {
             return Ok(());
         };
@@ -90,11 +91,13 @@ impl Supervisor {
     }
 
     fn start_checkpoints(&self, session: &Arc<Session>, folder: &Path) -> Result<()> {
-        let Some(every) = self.settings.save_model.filter(|_| !self.pieces.saver.is_empty()) else { return Ok(()) };
+        let Some(every) = self.settings.save_model.filter(|_| !self.scaffold_nodes.saver.is_empty()) else {
+            return Ok(());
+        };
         let folder = to_str(folder)?;
         let prefix = join(folder, &self.settings.basename);
-        self.pieces.saver.systems().create_dirs(folder)?;
-        let (session, step, saver) = (session.clone(), self.settings.step.clone(), self.pieces.saver.clone());
+        self.scaffold_nodes.saver.systems().create_dirs(folder)?;
+        let (session, step, saver) = (session.clone(), self.settings.step.clone(), self.scaffold_nodes.saver.clone());
         let events = self.events.clone();
         Looper::start(&self.coordinator, "supervisor-checkpoints", Some(every), move || {
             let Some(step) = &step else { return saver.save(&session, &prefix, None).map(drop) };

@@ -111,7 +111,7 @@ fn a_singular_session_does_not_recover() {
 }
 
 #[test]
-fn a_worker_is_told_that_the_step_went_back() {
+fn a_worker_is_told_that_the_step_regressed() {
     let mut cluster = Cluster::start();
     let ((graph, next), (other, others)) = (counting(0), counting(1));
     let mut chief = session(&cluster, 0, &graph).start().unwrap();
@@ -160,7 +160,7 @@ fn a_chief_that_begins_again_says_what_the_servers_lose() {
     assert_eq!((chief.last_step(), lines), (Some(5), Vec::new()));
     assert_eq!(run(&mut chief, &next, 2).unwrap(), 7);
     drop(chief);
-    let went_back = |from: i64, to: i64, how: &str| {
+    let regressed = |from: i64, to: i64, how: &str| {
         format!(
             "The global step went back from {from} to {to}: variables that had newer values were {how}; set \
              keep_newer_state to keep them"
@@ -168,14 +168,14 @@ fn a_chief_that_begins_again_says_what_the_servers_lose() {
     };
     let (chief, _, lines) = begin(Some(&folder.0), false);
     assert_eq!(chief.last_step(), Some(5));
-    assert_eq!(lines, [went_back(7, 5, "restored from a checkpoint")]);
+    assert_eq!(lines, [regressed(7, 5, "restored from a checkpoint")]);
     drop(chief);
     let (chief, _, lines) = begin(None, true);
     assert_eq!((chief.last_step(), lines), (Some(5), Vec::new()));
     drop(chief);
     let (chief, _, lines) = begin(None, false);
     assert_eq!(chief.last_step(), Some(0));
-    assert_eq!(lines, [went_back(5, 0, "initialized again")]);
+    assert_eq!(lines, [regressed(5, 0, "initialized again")]);
     drop(chief);
     // A checkpoint that is newer than what the servers have counts in any case.
     let (chief, _, lines) = begin(Some(&folder.0), true);

@@ -3,7 +3,7 @@
 use super::{Folder, graph};
 use crate::hooks::{Every, Synchronous};
 use crate::{
-    Arrived, Coordinator, ExponentialMovingAverage, MonitoredTrainingSession, Optimizer, SyncReplicas,
+    Coordinator, ExponentialMovingAverage, GradientOutcome, MonitoredTrainingSession, Optimizer, SyncReplicas,
     SyncReplicasOptimizer, create_global_step, create_global_step_in, latest_checkpoint, replica_device_setter,
 };
 use graph::{Graph, Output, Scope};
@@ -166,7 +166,7 @@ fn two_workers_are_as_one() {
         in_step(&replicas);
         assert_eq!(replicas[1].steps(), STEPS as i64);
         assert_close(&replicas[0].weights(), &alone(kind));
-        let counters = [Arrived::Accepted, Arrived::Stale, Arrived::Dropped].map(|fate| {
+        let counters = [GradientOutcome::Accepted, GradientOutcome::Stale, GradientOutcome::Dropped].map(|fate| {
             let counter = replicas[0].sync.counter(fate).unwrap();
             replicas[0].session.run::<i64>(&counter).unwrap()
         });
@@ -294,7 +294,7 @@ fn a_lone_worker_makes_no_exact_step() {
     chief.begin(None);
     std::thread::scope(|threads| {
         let lone = threads.spawn(|| chief.train(0));
-        let accepted = chief.sync.counter(Arrived::Accepted).unwrap();
+        let accepted = chief.sync.counter(GradientOutcome::Accepted).unwrap();
         while chief.session.run::<i64>(&accepted).unwrap() < 2 {
             std::thread::yield_now();
         }
@@ -317,7 +317,7 @@ fn a_worker_that_left_before_its_first_gradient_is_waited_for() {
     let again = Replica::open(&cluster, 1, Kind::Resource, momentum(2));
     std::thread::scope(|threads| {
         let lone = threads.spawn(|| chief.train(0));
-        let accepted = chief.sync.counter(Arrived::Accepted).unwrap();
+        let accepted = chief.sync.counter(GradientOutcome::Accepted).unwrap();
         while chief.session.run::<i64>(&accepted).unwrap() < 2 {
             std::thread::yield_now();
         }
@@ -453,7 +453,7 @@ impl Scalar {
         self.session.execute_with(&self.sync.train_op, feeds! { &self.x => gradient }).unwrap();
     }
 
-    fn arrived(&self, fate: Arrived) -> i64 {
+    fn arrived(&self, fate: GradientOutcome) -> i64 {
         self.session.run(&self.sync.counter(fate).unwrap()).unwrap()
     }
 }
@@ -477,7 +477,8 @@ fn the_gradient_of_a_backup_worker_comes_too_late() {
         let found: (f32, i64) = replicas[late].session.run((&replicas[late].w, &replicas[late].step)).unwrap();
         assert_eq!(found, (wanted, number as i64 + 1));
     }
-    let fates = [Arrived::Accepted, Arrived::Stale, Arrived::Dropped].map(|fate| replicas[0].arrived(fate));
+    let fates = [GradientOutcome::Accepted, GradientOutcome::Stale, GradientOutcome::Dropped]
+        .map(|fate| replicas[0].arrived(fate));
     assert_eq!(fates, [6, 3, 0]);
     for replica in replicas.into_iter().rev() {
         replica.coordinator.request_stop();
