@@ -156,7 +156,7 @@ fn another_worker_is_told_that_the_step_went_back() {
             false => check_lost(&result.unwrap_err(), &["The global step went back from 4 to 0", "set logdir"]),
             true => {
                 assert_eq!(result.unwrap(), 0);
-                assert_eq!(lines, ["The global step went back from 4 to 0: a chief has restored it or begun anew"]);
+                assert_eq!(lines, ["The global step went back from 4 to 0: a chief restored or initialized it"]);
             }
         }
     }
