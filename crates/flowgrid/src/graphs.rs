@@ -158,7 +158,7 @@ pub use graph::NodeDef;
 #[doc(inline)]
 pub use graph::OpBuilder;
 
-/// A value that a node computes; operators and the methods of [`Formula`] add nodes.
+/// A value that a node computes; operators and the methods of [`TensorOps`] add nodes.
 ///
 /// ```
 /// use flowgrid::prelude::*;
@@ -221,7 +221,7 @@ pub use io::FileSystems;
 /// # Ok::<(), Error>(())
 /// ```
 #[doc(inline)]
-pub use layers::Formula;
+pub use layers::TensorOps;
 
 /// Methods of scopes that add nodes without inputs.
 ///
@@ -235,7 +235,7 @@ pub use layers::Formula;
 /// # Ok::<(), Error>(())
 /// ```
 #[doc(inline)]
-pub use layers::Formulas;
+pub use layers::ScopeOps;
 
 /// How a variable gets its initial value.
 ///

@@ -45,9 +45,9 @@ fn input(graph: &Graph) {
     let table = root.op("HashTableV2").attr("key_dtype", DType::I64).attr("value_dtype", DType::I64).output();
     let numbers = root.constant([1i64, 2]);
     initialize_table(&table, &numbers, &numbers);
-    let queue = Queue::fifo(&root, &[DType::I64]).make();
+    let queue = Queue::fifo(&root, &[DType::I64]).build();
     QueueRunner::new(&queue, &[queue.enqueue(&[root.constant(1i64)])]).register();
-    Variable::build(&root, "count").trainable(false).collections(&[collection::LOCAL_VARIABLES]).make();
+    Variable::builder(&root, "count").trainable(false).collections(&[collection::LOCAL_VARIABLES]).build();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Layer, Phase};
 use crate::collection::UPDATE_OPS;
-use crate::{Initializer, TensorOps, Variable, VariableScope};
+use crate::{Initializer, ScopeOps, TensorOps, Variable, VariableScope};
 use graph::Output;
 use ops::raw;
 

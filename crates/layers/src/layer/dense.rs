@@ -4,7 +4,6 @@ use super::{Activation, Layer, Phase};
 use crate::{Initializer, TensorOps, VariableScope};
 use graph::Output;
 use ops::nn::bias::bias_add;
-use ops::raw;
 
 /// `activation(x kernel + bias)`, with variables `kernel` and `bias`.
 #[derive(Clone)]
