@@ -84,9 +84,10 @@
 pub mod defaults;
 mod graphs;
 mod sessions;
+mod training;
 
 pub use checkpoint;
-pub use layers::{self, Layer, Sequential, VariableBuilder, loss, summary};
+pub use layers::{self, loss, summary};
 pub use ops;
 pub use ops::raw as raw_ops;
 pub use optimize;
@@ -94,13 +95,11 @@ pub use session::{chrome_trace, cluster_from_text, feeds, tf_config};
 pub use status::{Code, Error, Result};
 pub use store;
 pub use tensor::{DType, PartialShape, Shape, Tensor};
-pub use train::{
-    self, ExponentialMovingAverage, FileWriter, Gradient, MinimizeOptions, MonitoredTrainingSession, Optimizer, Saver,
-    Slices, gradient, gradients, gradients_with, latest_checkpoint, latest_checkpoint_on,
-};
+pub use train::{self, Slices, gradient, gradients, gradients_with, latest_checkpoint, latest_checkpoint_on};
 
 pub use graphs::*;
 pub use sessions::*;
+pub use training::*;
 
 /// Reading and writing graphs as TensorFlow does.
 pub mod wire {

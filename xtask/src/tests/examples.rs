@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Of a hundred public types this many have an example.
 const MIN_SHARE: usize = 85;
 /// Where the names of the crate come from.
-const ROOTS: [&str; 3] = ["lib.rs", "graphs.rs", "sessions.rs"];
+const ROOTS: [&str; 4] = ["lib.rs", "graphs.rs", "sessions.rs", "training.rs"];
 /// Exports that are not in the list: the prelude repeats names, and macros are not types.
 const END: &str = "pub mod prelude";
 

@@ -1,6 +1,7 @@
 //! The cost graph of a step: what its nodes cost in time and memory, for `RunMetadata`.
 
 use exec::NodeStats;
+use graph::builtin_ops::SEND;
 use graph::{GraphDef, TensorName};
 use rustc_hash::FxHashMap;
 use tensor::{DType, Shape};
@@ -43,7 +44,7 @@ pub(crate) fn cost_graph(graphs: &[GraphDef], stats: &[(String, Vec<NodeStats>)]
                 name: node.name.clone(),
                 device: node.device.clone(),
                 id: costs.len() as i32,
-                is_final: node.op == "_Send",
+                is_final: node.op == SEND,
                 ..CostNode::default()
             };
             for input in node.inputs.iter().map(|input| TensorName::parse(input)) {

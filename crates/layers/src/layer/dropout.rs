@@ -44,7 +44,7 @@ pub fn dropout(x: &Output, rate: f64, seed: Option<i64>) -> Output {
     }
     let scope = x.scope();
     let random = ops::random::draw::random_uniform(&x.dims(), x.dtype(), seed);
-    let kept = scope.op("GreaterEqual").input(&random).input(&random.like(rate)).output();
+    let kept = ops::raw::greater_equal(&random, &random.like(rate)).output();
     let scaled = x * (1.0 / (1.0 - rate));
-    scope.op("SelectV2").input(&kept).input(&scaled).input(&scope.constant(0f32).cast(x.dtype())).output()
+    ops::raw::select_v2(&kept, &scaled, &scope.constant(0f32).cast(x.dtype())).output()
 }
