@@ -50,8 +50,8 @@ fn save(folder: &str, target: &str) -> Result<()> {
     let session = Session::with_config(target, &graph, SessionConfig::default())?;
     session.execute(&init)?;
     session.execute(&start[0])?;
-    println!("{}", plain.save(&session, &format!("{folder}/plain"), 42)?);
-    println!("{}", sharded.save(&session, &format!("{folder}/sharded"), 42)?);
+    println!("{}", plain.save(&session, format!("{folder}/plain"), 42)?);
+    println!("{}", sharded.save(&session, format!("{folder}/sharded"), 42)?);
     Ok(())
 }
 
@@ -71,7 +71,7 @@ fn restore(prefix: &str, target: &str) -> Result<()> {
 /// numbers.
 fn import(prefix: &str, fetches: &[&str]) -> Result<()> {
     let graph = Graph::new();
-    let saver = import_meta_graph(&graph, &format!("{prefix}.meta"))?.expect("it has variables");
+    let saver = import_meta_graph(&graph, format!("{prefix}.meta"))?.expect("it has variables");
     let session = Session::local(&graph);
     saver.restore(&session, prefix)?;
     println!("{}", session.run::<f32>("loss:0")?);
@@ -79,7 +79,7 @@ fn import(prefix: &str, fetches: &[&str]) -> Result<()> {
     println!("{}", names(global_variables(&graph)));
     println!("{}", names(trainable_variables(&graph)));
     // The graph can be trained on as it is.
-    println!("{}", saver.save(&session, &format!("{prefix}-again"), None)?);
+    println!("{}", saver.save(&session, format!("{prefix}-again"), None)?);
     for fetch in fetches {
         println!("{}", session.run::<f32>(*fetch)?);
     }

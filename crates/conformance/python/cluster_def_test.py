@@ -83,8 +83,8 @@ class ClusterDefTest(unittest.TestCase):
 
     def test_a_task_that_the_filters_leave_out_need_not_be_there(self):
         v, doubled = self.variable()
-        nobody = "127.0.0.1:%d" % serving.free_ports(1)[0]
-        jobs = {"worker": [self.a], "ps": [self.b], "other": [nobody]}
+        unused = "127.0.0.1:%d" % serving.free_ports(1)[0]
+        jobs = {"worker": [self.a], "ps": [self.b], "other": [unused]}
         session = self.session(self.a, self.config(jobs, device_filters=["/job:ps", "/job:worker"]))
         session.run(v.initializer)
         self.assertEqual(session.run(doubled), 6)

@@ -49,7 +49,7 @@ def answers(caller):
     for method in ("Tracing", "Logging", "MarkRecvFinished"):
         found[method] = caller.call(method, b"")
     found["logging on"] = caller.call("Logging", number(1, 1))
-    found["logs of a step nobody knows"] = caller.call("Logging", number(3, 77))
+    found["logs of an unknown step"] = caller.call("Logging", number(3, 77))
     found["another life"] = caller.call("RecvBuf", recv_buf(1, 5))
     found["another task"] = caller.call("RecvBuf", recv_buf(1, own, DEVICE.replace(b"task:0", b"task:1")))
     # Of two requests for one buffer the second is refused, and the first waits until the step ends.

@@ -18,6 +18,8 @@ pages! {
     Monitored = "../../../docs/monitored.md";
     ParameterUpdate = "../../../docs/parameter-update.md";
     Reports = "../../../docs/reports.md";
+    Ops = "../../../docs/ops.md";
     Server = "../../../docs/server.md";
+    Style = "../../../docs/style.md";
     Synchronous = "../../../docs/synchronous.md";
 }

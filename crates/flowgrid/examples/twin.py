@@ -7,7 +7,7 @@ _servers = []
 
 
 def local_cluster(**jobs):
-    """Starts so many tasks of each job; gives their targets."""
+    """Starts a cluster with this number of tasks in each job, and returns their targets."""
     held = {job: [socket.create_server(("127.0.0.1", 0)) for _ in range(count)] for job, count in jobs.items()}
     spec = {job: ["127.0.0.1:%d" % s.getsockname()[1] for s in sockets] for job, sockets in held.items()}
     for sockets in held.values():

@@ -191,7 +191,7 @@ fn write(mut file: EventWriter, work: &Receiver<Work>, flush_every: Duration) ->
             }
             Ok(Work::Flush(tell)) => {
                 let result = file.flush();
-                let _ = tell.send(result.clone()); // whoever asked may have stopped waiting
+                let _ = tell.send(result.clone()); // the caller may have stopped waiting
                 result?;
                 unseen = None;
             }

@@ -77,3 +77,20 @@ fn no_work_is_left_open() {
         }
     }
 }
+
+#[test]
+fn prose_is_plain() {
+    // Pronouns for unnamed tasks, threads and counts: text that names them is easier to read.
+    let words =
+        [["some", "body"].concat(), ["who", "ever"].concat(), ["who ", "comes"].concat(), ["so ", "many"].concat()];
+    for path in all() {
+        let text = fs::read_to_string(&path).expect("source").to_lowercase();
+        for word in &words {
+            assert!(
+                !text.contains(word.as_str()),
+                "'{word}' in {}; name the task, the thread or the count",
+                path.display()
+            );
+        }
+    }
+}

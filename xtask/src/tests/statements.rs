@@ -152,7 +152,7 @@ fn function_lengths(text: &str) -> Vec<usize> {
             continue;
         }
         let ends = |line: &&str| line.strip_prefix(indent).is_some_and(|rest| rest == "}" || is_declaration_end(rest));
-        let length = lines[begin + 1..].iter().position(|line| ends(&line)).map_or(0, |last| last + 2);
+        let length = lines[begin + 1..].iter().position(ends).map_or(0, |last| last + 2);
         if length > 0 && lines[begin + length - 1].ends_with('}') {
             lengths.push(length);
         }

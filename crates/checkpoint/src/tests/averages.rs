@@ -30,7 +30,7 @@ fn a_checkpoint_gives_averages_to_the_variables_of_another_graph() {
         session.execute(&variable.assign(&training.root().constant(9f32))).unwrap();
     }
     session.execute(&follow).unwrap();
-    let path = saver.save(&session, &folder.join("model"), 1).unwrap();
+    let path = saver.save(&session, folder.join("model"), 1).unwrap();
 
     let serving = graph();
     let (averages, [w, _, c, d]) = averaged(&serving);

@@ -27,10 +27,10 @@ fn a_program_goes_on_with_what_another_wrote() {
         let session = Session::local(&graph);
         session.execute(&global_variables_initializer(&graph)).unwrap();
         let names: Vec<String> = global_variables(&graph).iter().map(Variable::name).collect();
-        (saver.save(&session, &folder.join("model"), 1).unwrap(), names)
+        (saver.save(&session, folder.join("model"), 1).unwrap(), names)
     };
     let graph = graph();
-    let saver = import_meta_graph(&graph, &format!("{path}.meta")).unwrap().unwrap();
+    let saver = import_meta_graph(&graph, format!("{path}.meta")).unwrap().unwrap();
     let found: Vec<String> = global_variables(&graph).iter().map(Variable::name).collect();
     assert_eq!(found, names);
     assert_eq!(trainable_variables(&graph).len(), 3);
@@ -57,7 +57,7 @@ fn names_get_a_prefix() {
     assert_eq!(global_variables(&second)[0].name(), "copy/w");
     let session = Session::local(&second);
     session.execute(&global_variables_initializer(&second)).unwrap();
-    let path = saver.save(&session, &folder.join("copy"), None).unwrap();
+    let path = saver.save(&session, folder.join("copy"), None).unwrap();
     saver.restore(&session, &path).unwrap();
 }
 

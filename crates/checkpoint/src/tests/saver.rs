@@ -55,7 +55,7 @@ fn what_was_saved_comes_back() {
         let (graph, [x, y], session) = local([1.0, 2.0], kind);
         let saver = Saver::builder(&graph).sharded(sharded).build().unwrap();
         session.execute(&global_variables_initializer(&graph)).unwrap();
-        let path = saver.save(&session, &folder.join("model"), 7).unwrap();
+        let path = saver.save(&session, folder.join("model"), 7).unwrap();
         assert_eq!(path, folder.join("model-7"));
         assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(path.clone()));
         session.execute(&x.assign(&graph.root().constant([9f32, 9.0]))).unwrap();
@@ -71,7 +71,7 @@ fn variables_may_have_other_names_in_files() {
     let (graph, [x, y], session) = local([1.0, 2.0], Kind::Resource);
     let swapped = Saver::builder(&graph).named_variables([("y", &x), ("x", &y)]).build().unwrap();
     session.execute(&global_variables_initializer(&graph)).unwrap();
-    let path = swapped.save(&session, &folder.join("model"), None).unwrap();
+    let path = swapped.save(&session, folder.join("model"), None).unwrap();
     Saver::new(&graph).unwrap().restore(&session, &path).unwrap();
     assert_eq!(session.run::<Vec<f32>>(&x).unwrap(), [2.0, 2.5]);
 }
@@ -83,7 +83,7 @@ fn five_checkpoints_are_kept() {
     let saver = Saver::new(&graph).unwrap();
     session.execute(&global_variables_initializer(&graph)).unwrap();
     for step in 1..=7 {
-        saver.save(&session, &folder.join("model"), step).unwrap();
+        saver.save(&session, folder.join("model"), step).unwrap();
     }
     let kept: Vec<String> = (3..=7).map(|step| folder.join(&format!("model-{step}"))).collect();
     let state = CheckpointState::read(&FileSystems::local(), &folder.0, "checkpoint").unwrap().unwrap();
@@ -96,7 +96,7 @@ fn five_checkpoints_are_kept() {
     // Another program goes on where this one ended.
     let next = Saver::new(&graph).unwrap();
     next.recover_last_checkpoints(&kept).unwrap();
-    next.save(&session, &folder.join("model"), 8).unwrap();
+    next.save(&session, folder.join("model"), 8).unwrap();
     assert!(!systems.exists(&folder.join("model-3.index")).unwrap());
 }
 
@@ -129,7 +129,7 @@ fn parts_of_a_variable_are_one_in_files() {
         let session = Session::local(&parted);
         session.execute(&global_variables_initializer(&parted)).unwrap();
         assert_eq!(session.run::<Tensor>(&value).unwrap().values::<f32>(), first.values::<f32>());
-        let path = saver.save(&session, &folder.join("parts"), None).unwrap();
+        let path = saver.save(&session, folder.join("parts"), None).unwrap();
         let whole = Bundle::open(&FileSystems::local(), &path).unwrap().read("p").unwrap();
         assert_eq!(whole.values::<f32>(), first.values::<f32>());
         // Read into another number of parts.
@@ -153,7 +153,7 @@ fn what_is_kept_for_parts_is_one_in_files() {
     let saver = Saver::new(&graph).unwrap();
     let session = Session::local(&graph);
     session.execute(&global_variables_initializer(&graph)).unwrap();
-    let path = saver.save(&session, &folder.join("model"), None).unwrap();
+    let path = saver.save(&session, folder.join("model"), None).unwrap();
     let bundle = Bundle::open(&FileSystems::local(), &path).unwrap();
     // As TensorFlow names them.
     let wanted = ["beta1_power", "beta2_power", "p", "p/Adam", "p/Adam_1", "p/ExponentialMovingAverage"];
@@ -166,9 +166,9 @@ fn errors_say_what_is_wrong() {
     let (graph, [x, _], session) = local([1.0, 2.0], Kind::Resource);
     session.execute(&global_variables_initializer(&graph)).unwrap();
     let saver = Saver::builder(&graph).variables([&x]).build().unwrap();
-    let error = saver.restore(&session, &folder.join("none")).unwrap_err();
+    let error = saver.restore(&session, folder.join("none")).unwrap_err();
     assert!(error.message.starts_with("The passed save_path is not a valid checkpoint: "), "{error}");
-    let path = saver.save(&session, &folder.join("x"), None).unwrap();
+    let path = saver.save(&session, folder.join("x"), None).unwrap();
     let error = Saver::new(&graph).unwrap().restore(&session, &path).unwrap_err();
     assert_eq!(error.code, Code::NotFound);
     check_explained(&error, "a Variable name or other graph key that is missing", "Key y not found in checkpoint");
@@ -178,7 +178,7 @@ fn errors_say_what_is_wrong() {
     assert_eq!(error.code, Code::InvalidArgument);
     let original = "Assign requires shapes of both tensors to match. lhs shape= [3] rhs shape= [2]";
     check_explained(&error, "a mismatch between the current graph and the graph", original);
-    let error = saver.save(&session, &folder.join("checkpoint"), None).unwrap_err();
+    let error = saver.save(&session, folder.join("checkpoint"), None).unwrap_err();
     assert!(error.message.starts_with("'latest_filename' collides with 'save_path'"), "{error}");
     let error = Saver::builder(&super::graph()).build().err().unwrap();
     assert_eq!(error.message, "No variables to save");
@@ -224,7 +224,7 @@ fn a_save_and_a_restore_tell_how_far_they_are() {
         });
         let session = Session::with_config(target, &graph, SessionConfig::default()).unwrap();
         session.execute(&global_variables_initializer(&graph)).unwrap();
-        let path = saver.save(&session, &folder.join("model"), None).unwrap();
+        let path = saver.save(&session, folder.join("model"), None).unwrap();
         check_told(&told, total);
         saver.restore(&session, &path).unwrap();
         check_told(&told, total);

@@ -25,7 +25,7 @@ fn steps_may_have_eight_digits() {
     let folder = Folder::new();
     let (saver, session) = saver(|saver| saver.pad_step_number(true));
     for (step, name) in [(7, "model-00000007"), (123_456_789, "model-123456789")] {
-        assert_eq!(saver.save(&session, &folder.join("model"), step).unwrap(), folder.join(name));
+        assert_eq!(saver.save(&session, folder.join("model"), step).unwrap(), folder.join(name));
         assert_eq!(latest_checkpoint(&folder.0).unwrap(), Some(folder.join(name)));
     }
 }
@@ -37,7 +37,7 @@ fn a_folder_with_relative_paths_can_be_moved() {
     let old = folder.join("run");
     std::fs::create_dir(&old).unwrap();
     for step in [1, 2] {
-        saver.save(&session, &format!("{old}/model"), step).unwrap();
+        saver.save(&session, format!("{old}/model"), step).unwrap();
     }
     let text = std::fs::read_to_string(format!("{old}/checkpoint")).unwrap();
     let wanted = "model_checkpoint_path: \"model-2\"\nall_model_checkpoint_paths: \"model-1\"\n\
@@ -55,7 +55,7 @@ fn all_checkpoints_may_be_kept() {
     let folder = Folder::new();
     let (saver, session) = saver(|saver| saver.max_to_keep(0));
     for step in 1..=7 {
-        saver.save(&session, &folder.join("model"), step).unwrap();
+        saver.save(&session, folder.join("model"), step).unwrap();
     }
     let systems = FileSystems::local();
     assert!((1..=7).all(|step| systems.exists(&folder.join(&format!("model-{step}.index"))).unwrap()));
@@ -70,13 +70,13 @@ fn the_graph_beside_a_checkpoint_may_have_another_name() {
     let (saver, session) = saver(|saver| saver.max_to_keep(1));
     let options = SaveOptions { meta_graph_suffix: "graph".to_string(), ..SaveOptions::default() };
     let exists = |file: &str| FileSystems::local().exists(&folder.join(file)).unwrap();
-    saver.save_with(&session, &folder.join("model"), 1, &options).unwrap();
+    saver.save_with(&session, folder.join("model"), 1, &options).unwrap();
     assert!(exists("model-1.graph") && !exists("model-1.meta"));
     // It goes with its checkpoint.
-    saver.save_with(&session, &folder.join("model"), 2, &options).unwrap();
+    saver.save_with(&session, folder.join("model"), 2, &options).unwrap();
     assert!(!exists("model-1.graph") && exists("model-2.graph"));
     let without = SaveOptions { write_meta_graph: false, ..options };
-    saver.save_with(&session, &folder.join("model"), 3, &without).unwrap();
+    saver.save_with(&session, folder.join("model"), 3, &without).unwrap();
     assert!(exists("model-3.index") && !exists("model-3.graph"));
 }
 

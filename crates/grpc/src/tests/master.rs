@@ -40,7 +40,7 @@ async fn a_master_that_comes_late_is_waited_for() {
 async fn a_master_that_never_comes_is_named_with_the_reason() {
     for (end, why) in [(End::Refused, "connection refused"), (End::Silent(Vec::new()), "no sign of life for")] {
         let begin = Instant::now();
-        let error = master(&socket(end)).ready(MINUTE, "CreateSession").await.expect_err("nobody is there");
+        let error = master(&socket(end)).ready(MINUTE, "CreateSession").await.expect_err("there is no server");
         assert!(begin.elapsed() <= MINUTE + Duration::from_millis(100), "{:?}", begin.elapsed());
         assert!(error.message.contains("(tried for 60s)"), "{error}");
         check(error, &format!("The server at 10.0.0.2:2222 does not answer: {why}"));
@@ -54,12 +54,12 @@ async fn a_master_that_stops_during_a_step_is_named_by_its_task() {
     assert_eq!(far.ready(MINUTE, "CreateSession").await, Ok(()));
     socket.cable.send_replace(Cable::Cut);
     let begin = Instant::now();
-    let error = far.run_step("session", RunStep::default()).await.expect_err("nobody answers");
+    let error = far.run_step("session", RunStep::default()).await.expect_err("there is no answer");
     assert!(begin.elapsed() <= PATIENCE + Duration::from_millis(10), "{:?}", begin.elapsed());
     check(error, "Task /job:worker/replica:0/task:3 at 10.0.0.2:2222 does not answer: ");
 }
 
-/// What is said of an address at which nobody speaks gRPC.
+/// The error for an address without a gRPC server.
 async fn failure(address: &str) -> Error {
     let far = GrpcMaster::new(address, Handle::current(), GrpcMasterOptions::default()).expect("an address");
     far.ready(Duration::from_millis(200), "CreateSession").await.expect_err("no server is there")

@@ -5,11 +5,18 @@ use proto::tensorflow as pb;
 /// A field that is set and has no effect, and why.
 type Ignored = (&'static str, &'static str);
 
+/// Fields that TensorFlow's Python client sets in every session. To warn of them would only hide the other warnings.
+const SET_BY_DEFAULT: [&str; 3] = ["gpu_options", "pluggable_device_options", "experimental"];
+
 /// Warns of every field that a client has set and that has no effect. A session with such a field is not refused:
 /// TensorFlow's clients set many of them for devices and runtimes that a cluster may not have.
 pub(crate) fn warn_of_ignored(config: &pb::ConfigProto) {
     for (field, reason) in ignored(config) {
-        tracing::warn!("ConfigProto.{field} is ignored: {reason}");
+        if SET_BY_DEFAULT.contains(&field) {
+            tracing::debug!("ConfigProto.{field} is ignored: {reason}");
+        } else {
+            tracing::warn!("ConfigProto.{field} is ignored: {reason}");
+        }
     }
 }
 
@@ -55,7 +62,7 @@ pub(crate) fn ignored(config: &pb::ConfigProto) -> Vec<Ignored> {
 }
 
 fn ignored_of_graph(options: &pb::GraphOptions) -> Vec<Ignored> {
-    let optimizer = options.optimizer_options.clone().unwrap_or_default();
+    let optimizer = options.optimizer_options.unwrap_or_default();
     let rewrite = options.rewrite_options.clone().unwrap_or_default();
     let passes = "there are no single passes to choose; opt_level L0 with rewrite_options.disable_meta_optimizer runs \
                   the graph as it is";

@@ -119,7 +119,7 @@ fn a_remote_tensor_is_requested_once() {
 
 #[test]
 fn a_request_that_is_dropped_is_an_error() {
-    let mut remote = RemoteTensor::new(|done| drop(done));
+    let mut remote = RemoteTensor::new(drop);
     let Poll::Ready(Err(error)) = remote.poll_open(&mut Context::from_waker(Waker::noop())) else {
         panic!("the request is gone")
     };

@@ -13,7 +13,12 @@ fn a_read_is_a_snapshot() {
     assert_eq!(variable.read().unwrap_err().message, "Attempting to use uninitialized value v");
     variable.assign(Tensor::vector(&[1i64, 2]));
     let before = variable.read().unwrap();
-    variable.update(|value| Ok(value.values_mut::<i64>()?.fill(7))).unwrap();
+    variable
+        .update(|value| {
+            let _: () = value.values_mut::<i64>()?.fill(7);
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(before.values::<i64>().unwrap(), [1, 2]);
     assert_eq!(variable.read().unwrap().values::<i64>().unwrap(), [7, 7]);
     assert_eq!((variable.elements(), variable.try_shape().unwrap().rank()), (2, 1));

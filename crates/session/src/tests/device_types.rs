@@ -23,6 +23,7 @@ fn fake(calls: &Arc<AtomicUsize>) -> DeviceType {
         }))
     };
     DeviceType::new("FAKE").memory_limit(1 << 30).kernel("Neg", neg).cpu_kernels(&[
+        "AddN",
         "Const",
         "Mul",
         "VariableV2",

@@ -9,7 +9,7 @@ use layers::{Kind, ScopeOps, Variable};
 use session::{LocalCluster, Session, SessionConfig};
 use std::time::Duration;
 
-/// Nobody who asks only so often would ever ask again.
+/// A client that polls at this interval never polls twice within a test.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
 
 fn counting(worker: usize) -> (Graph, Node) {

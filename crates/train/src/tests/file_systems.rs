@@ -14,7 +14,7 @@ use ops::data_structures::reader::whole_file::{read_file, write_file};
 use optimize::{GradientDescent, MinimizeOptions};
 use session::{Extensions, Session, SessionConfig};
 
-/// Files in memory, which nobody else sees, and a configuration that gives them.
+/// A file system in memory for this test only, and a configuration that contains it.
 fn memory_systems() -> (FileSystems, SessionConfig) {
     let systems = FileSystems::local();
     let config = SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() };

@@ -28,7 +28,7 @@ fn save(folder: &Folder) -> String {
     let saver = Saver::new(&graph).unwrap();
     let session = Session::local(&graph);
     session.execute(&global_variables_initializer(&graph)).unwrap();
-    saver.save(&session, &folder.join("model"), None).unwrap()
+    saver.save(&session, folder.join("model"), None).unwrap()
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn step(session: &Session) -> Result<i64> {
     session.run("global_step/Read/ReadVariableOp:0")
 }
 
-/// Makes so many steps in a session of its own; gives where the step counter was at first.
+/// Makes this number of steps in a session of its own. Returns the first value of the step counter.
 fn advance(supervisor: &Supervisor, master: &str, next: &Node, times: usize) -> Result<i64> {
     let mut first = 0;
     let mut run = |session: &Arc<Session>| {
@@ -120,7 +120,7 @@ fn a_chief_with_checkpoints_resumes_and_says_so() {
     let master = cluster.targets[0].clone();
     let work = |session: &Arc<Session>| {
         (0..2).try_for_each(|_| session.execute(&next))?;
-        saver.save(session, &folder.join("model.ckpt"), 2)?;
+        saver.save(session, folder.join("model.ckpt"), 2)?;
         (0..3).try_for_each(|_| session.execute(&next))
     };
     chief.managed_session(&master, work).unwrap();

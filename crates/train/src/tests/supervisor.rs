@@ -154,10 +154,10 @@ fn queues_are_filled_beside_a_monitored_session() {
     let folder = Folder::new();
     let original = graph();
     queued(&original);
-    crate::export_meta_graph(&original, &folder.join("queued.meta"), None).unwrap();
-    // The threads are known to whoever reads the graph.
+    crate::export_meta_graph(&original, folder.join("queued.meta"), None).unwrap();
+    // The graph itself lists the threads.
     let graph = graph();
-    import_meta_graph(&graph, &folder.join("queued.meta")).unwrap();
+    import_meta_graph(&graph, folder.join("queued.meta")).unwrap();
     assert_eq!(queue_runners(&graph).unwrap().len(), 1);
     let session = MonitoredTrainingSession::new(&graph).hook(StopAtStep::last_step(9)).start().unwrap();
     let mut taken = Vec::new();

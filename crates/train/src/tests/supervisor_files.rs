@@ -33,7 +33,7 @@ fn line(event: &Event) -> String {
     format!("{what} at {}", event.step)
 }
 
-/// Runs a supervisor until its event file has so many events; gives them, with that of the stop.
+/// Runs a supervisor until its event file has this number of events. Returns them with the event of the stop.
 fn written(folder: &Folder, supervisor: &Supervisor, count: usize) -> Vec<Event> {
     let work = |_: &std::sync::Arc<Session>| {
         let file = supervisor.summary_writer().unwrap();
@@ -159,7 +159,7 @@ fn without_a_saver_nothing_is_restored() {
     let session = Session::local(&graph);
     session.execute("global_step/Assign").unwrap();
     session.execute(&next).unwrap();
-    saver.save(&session, &folder.join("model.ckpt"), 1).unwrap();
+    saver.save(&session, folder.join("model.ckpt"), 1).unwrap();
     let begins_at = |change: fn(SupervisorBuilder) -> SupervisorBuilder| {
         let (graph, _, _) = counting();
         let supervisor = change(Supervisor::builder(&graph).logdir(&folder.0)).build().unwrap();

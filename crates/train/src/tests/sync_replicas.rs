@@ -75,7 +75,7 @@ fn alone(kind: Kind) -> Vec<f32> {
     session.run(&model.w).unwrap()
 }
 
-/// The graph of a worker, with variables on so many ps tasks.
+/// The graph of a worker, with variables on this number of ps tasks.
 fn built(
     index: usize,
     ps_tasks: usize,
