@@ -102,7 +102,7 @@ class CliTest(unittest.TestCase):
             with self.subTest(name=name):
                 path = self.path(name, content)
                 code, printed, said = flowgrid("run", path, "--feed", "x=[1,2]", "--fetch", "y")
-                self.assertEqual((code, printed), (0, "y:0 float32 [2]\n[2, 3]\n"), said)
+                self.assertEqual((code, printed), (0, "y:0 float [2]\n[2, 3]\n"), said)
                 code, printed, said = flowgrid("inspect", path)
                 self.assertEqual(code, 0, said)
                 self.assertIn("4 nodes, 0 functions", printed)
@@ -140,7 +140,7 @@ class CliTest(unittest.TestCase):
         with serving.cluster("flowgrid", {"worker": 1}) as targets:
             code, printed, said = flowgrid("run", path, "--feed", "x=[1,2]", "--fetch", "y", "--target",
                                            targets["worker"][0], "--connect-timeout", "600")
-            self.assertEqual((code, printed), (0, "y:0 float32 [2]\n[2, 3]\n"), said)
+            self.assertEqual((code, printed), (0, "y:0 float [2]\n[2, 3]\n"), said)
 
     def test_an_op_that_is_missing(self):
         path = self.path("graph.pbtxt", 'node { name: "a" op: "Frobnicate" }')

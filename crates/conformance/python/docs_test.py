@@ -74,7 +74,8 @@ def check_stale(test, graph, names, targets):
 
 def check_placement(test, graph, names, targets):
     """Every node that ran has a device."""
-    with tf.Graph().as_default(), tf.Session(targets["worker"][0]) as session:
+    config = tf.ConfigProto(log_device_placement=True)
+    with tf.Graph().as_default(), tf.Session(targets["worker"][0], config=config) as session:
         with tf.device("/job:ps/task:0"):
             total = tf.add(tf.placeholder_with_default(2.0, []), 1.0, name="total")
         placement = names["placement"](session, total)

@@ -2,7 +2,7 @@
 //! between protocol buffers and the types of `cluster`.
 //!
 //! The crate decodes requests, calls, and encodes answers. Decisions about when and how often calls are made belong to
-//! `cluster`. Start at [`serve`] for a server and at [`GrpcPeers`] for connections to other tasks.
+//! `cluster`. Start at [`serve`] for a server and at [`GrpcTransport`] for connections to other tasks.
 #![forbid(unsafe_code)]
 
 mod client;

@@ -3,7 +3,7 @@
 //! The crate adds nodes to graphs. It knows no session: the caller runs the nodes.
 //!
 //! An [`Optimizer`] combines an [`UpdateRule`] such as [`Adam`] with the slot variables that the rule needs:
-//! `Optimizer::new(Adam::new(0.001)).minimize(&loss)` gives the node that runs one training step. [`gradient`] and
+//! `Optimizer::new(Adam::new(0.001)).minimize(&loss)` gives the node that runs one training step. [`gradient()`] and
 //! [`gradients`] give derivatives as nodes.
 #![forbid(unsafe_code)]
 
