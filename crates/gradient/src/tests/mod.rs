@@ -6,6 +6,7 @@ use crate::{GradientOptions, differentiate, gradients, gradients_with};
 use graph::{FunctionDef, FunctionLibrary, NodeDef, Output, Signature};
 use status::{Code, Result};
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 use std::sync::Arc;
 use tensor::DType;
 use toy::{formula, placeholder, registry, root, rows, text, unary};
@@ -22,7 +23,7 @@ fn by(y: &Output, x: &Output) -> Result<Option<String>> {
 fn by_with(y: &Output, x: &Output, options: GradientOptions) -> Result<Option<String>> {
     let dy = placeholder(&x.scope().graph().root(), "dy", y.dtype());
     let options = GradientOptions { grad_ys: vec![Some(dy)], ..options };
-    let found = gradients_with(&registry(), &[y.clone()], &[x.clone()], &options)?;
+    let found = gradients_with(&registry(), from_ref(y), from_ref(x), &options)?;
     Ok(found[0].as_ref().map(text))
 }
 
@@ -40,7 +41,7 @@ fn rules_are_chained_from_the_result_back() {
 #[test]
 fn the_gradient_of_the_result_itself_is_one_unless_it_is_given() {
     let x = placeholder(&root(), "x", F32);
-    let found = gradients(&registry(), &[x.clone()], &[x]).unwrap();
+    let found = gradients(&registry(), from_ref(&x), from_ref(&x)).unwrap();
     assert_eq!(found[0].as_ref().map(text).unwrap(), "Fill(Shape(x), Identity([1.0]))");
 }
 
@@ -149,10 +150,10 @@ fn gated_gradients_wait_for_each_other() {
 fn wrong_questions_are_refused() {
     let (x, other) = (placeholder(&root(), "x", F32), placeholder(&root(), "x", F32));
     let options = GradientOptions { grad_ys: vec![None, None], ..GradientOptions::default() };
-    assert!(gradients_with(&registry(), &[x.clone()], &[x.clone()], &options).is_err());
+    assert!(gradients_with(&registry(), from_ref(&x), from_ref(&x), &options).is_err());
     assert!(gradients(&registry(), &[x], &[other]).is_err());
     let complex = placeholder(&root(), "z", DType::C64);
-    let error = gradients(&registry(), &[complex.clone()], &[complex]).unwrap_err();
+    let error = gradients(&registry(), from_ref(&complex), from_ref(&complex)).unwrap_err();
     assert!(error.message.contains("must set grad_ys"), "{}", error.message);
 }
 
