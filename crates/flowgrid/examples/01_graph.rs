@@ -27,7 +27,7 @@ fn main() -> Result<()> {
     let names: Vec<&str> = def.nodes.iter().map(|node| node.name.as_str()).collect();
     println!("{} nodes in {} bytes: {}", names.len(), bytes.len(), names.join(", "));
 
-    // A mistake is kept until somebody asks, with the names of the user.
+    // The graph keeps an error, with the names of the user, until it is checked or run.
     let wrong = Graph::new();
     let a = wrong.root().constant([[1.0f32, 2.0]]);
     let _ = a.matmul(&a);

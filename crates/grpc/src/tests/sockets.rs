@@ -30,7 +30,7 @@ async fn nobody_listens() {
 }
 
 #[tokio::test]
-async fn somebody_speaks_another_protocol() {
+async fn a_server_of_another_protocol_is_named() {
     for greeting in ["SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address").to_string();

@@ -36,7 +36,7 @@ fn an_average_waits_for_enough_gradients() {
 }
 
 #[test]
-fn whoever_gives_up_leaves_the_gradients_to_the_next() {
+fn a_cancelled_take_leaves_the_gradients_to_the_next() {
     let g = graph();
     let accumulator = conditional_accumulator(&g.root(), "", FLOAT, &PartialShape::unknown());
     let session = Evaluation::new();

@@ -57,7 +57,7 @@ fn lines_come_file_after_file() {
 }
 
 #[test]
-fn whoever_waits_in_line_can_give_up() {
+fn a_waiting_reader_can_be_cancelled() {
     let g = graph();
     let (queue, reader) = (names(&g), g.root().op("IdentityReaderV2").output());
     let session = Evaluation::new();

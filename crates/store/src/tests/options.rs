@@ -12,7 +12,7 @@ fn variables() -> Vec<(String, String)> {
         ("GOOGLE_APPLICATION_CREDENTIALS", "/keys/gcs.json"),
         ("https_proxy", "http://user:pass@proxy:3128"),
         ("AWS_SESSION_TOKEN", ""),
-        ("HOME", "/home/somebody"),
+        ("HOME", "/home/user"),
         ("PATH", "/bin"),
     ];
     pairs.map(|(name, value)| (name.to_string(), value.to_string())).into()
