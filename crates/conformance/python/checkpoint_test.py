@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import numpy as np
@@ -320,6 +321,8 @@ class TrainingTest(unittest.TestCase):
 
     def test_monitored_training_session(self):
         losses = [[], []]
+        # The chief runs the first step: its hook measures the steps from there on to its next one.
+        chief_has_begun = threading.Event()
         with serving.cluster(OURS, {"ps": 1, "worker": 2}) as targets:
             def work(task):
                 graph, _, loss, train = self.graph(task)
@@ -327,8 +330,11 @@ class TrainingTest(unittest.TestCase):
                         targets["worker"][task], is_chief=task == 0, checkpoint_dir=self.folder,
                         save_checkpoint_steps=10, save_summaries_steps=10, log_step_count_steps=10,
                         hooks=[tf1.train.StopAtStepHook(last_step=60)], max_wait_secs=60) as session:
+                    if task > 0:
+                        chief_has_begun.wait(60)
                     while not session.should_stop():
                         losses[task].append(session.run([loss, train])[0])
+                        chief_has_begun.set()
 
             self.both(work)
         self.assertLess(losses[0][-1], 0.1)
