@@ -29,7 +29,7 @@ pub struct KernelAlone {
 impl KernelAlone {
     /// Kernels of all ops. With `shared`, every input has a second owner, so that kernels cannot write in place.
     pub fn new(shared: bool) -> KernelAlone {
-        KernelAlone { registry: ops::registry(), pool: Arc::new(Pool::new(2)), shared }
+        KernelAlone { registry: data::registry(), pool: Arc::new(Pool::new(2)), shared }
     }
 
     fn signature(&self, case: &Case) -> Result<&Signature> {

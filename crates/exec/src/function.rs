@@ -6,7 +6,7 @@ use graph::{
     Arg, ArgType, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
     Signatures,
 };
-use op::{Callable, Ctx, Done, Functions, Inputs, Kernel, Outputs, Setup, Value, later};
+use op::{Callable, Ctx, Done, Forks, Functions, Inputs, Kernel, Outputs, Setup, Value, later};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, internal, invalid, not_found};
@@ -44,6 +44,12 @@ impl Library {
             callables: Mutex::default(),
             own: own.clone(),
         })
+    }
+
+    /// The same functions, whose nodes have state of their own.
+    fn fork(&self) -> Arc<Library> {
+        let kernels = Arc::new(self.kernels.fork());
+        Library::new(self.functions.clone(), self.devices.clone(), kernels, self.differentiate.clone())
     }
 
     pub(crate) fn functions(&self) -> &FunctionLibrary {
@@ -169,6 +175,51 @@ impl Callable for Body {
             done(outputs);
         };
         run(program, options, Box::new(finish));
+    }
+
+    fn fork(&self, forks: &Forks) -> Result<Arc<dyn Callable>> {
+        let library = self.library.upgrade();
+        let library = library.ok_or_else(|| internal!("the graph of function {} was released", self.function.name))?;
+        let library = forks.libraries::<LibraryForks>().of(&library);
+        let body = library.instantiate(&self.function)?;
+        Ok(Arc::new(Forked { library, body }))
+    }
+}
+
+/// The forks of the libraries from which one owner took functions, beside the originals.
+#[derive(Default)]
+struct LibraryForks(Mutex<Vec<(Weak<Library>, Arc<Library>)>>);
+
+impl LibraryForks {
+    /// The fork of a library; a fork is its own fork.
+    fn of(&self, library: &Arc<Library>) -> Arc<Library> {
+        let mut forks = self.0.lock();
+        let is_same = |(original, fork): &&(Weak<Library>, Arc<Library>)| {
+            std::ptr::eq(original.as_ptr(), Arc::as_ptr(library)) || Arc::ptr_eq(fork, library)
+        };
+        if let Some((_, fork)) = forks.iter().find(is_same) {
+            return fork.clone();
+        }
+        let fork = library.fork();
+        forks.push((Arc::downgrade(library), fork.clone()));
+        fork
+    }
+}
+
+/// A function of a forked library, which it keeps alive.
+struct Forked {
+    library: Arc<Library>,
+    body: Arc<dyn Callable>,
+}
+
+impl Callable for Forked {
+    fn call(&self, ctx: &Ctx<'_>, args: Inputs, done: Done) {
+        self.body.call(ctx, args, done);
+    }
+
+    fn fork(&self, forks: &Forks) -> Result<Arc<dyn Callable>> {
+        let library = forks.libraries::<LibraryForks>().of(&self.library);
+        Ok(Arc::new(Forked { library, body: self.body.fork(forks)? }))
     }
 }
 

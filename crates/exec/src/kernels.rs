@@ -25,6 +25,11 @@ impl Kernels {
         Kernels { device_types, ..self }
     }
 
+    /// Kernels of the same ops, with state of their own.
+    pub(crate) fn fork(&self) -> Kernels {
+        Kernels::new(self.registry.clone()).with_device_types(self.device_types.clone())
+    }
+
     /// True if the kernel of a node is that of its device's type. What is known about the CPU's kernel does not hold
     /// for it, so the node is neither folded nor joined.
     pub(crate) fn is_of_device_type(&self, def: &NodeDef) -> bool {

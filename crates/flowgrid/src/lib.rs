@@ -121,7 +121,7 @@ pub trait AllOps {
 
 impl AllOps for Graph {
     fn new() -> Graph {
-        Graph::with_ops(ops::registry())
+        Graph::with_ops(data::registry())
     }
 }
 

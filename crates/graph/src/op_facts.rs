@@ -25,6 +25,8 @@ pub struct OpFacts {
     pub runs_unread: bool,
     /// Holds state that all workers of a job share: by default its nodes are placed on a parameter server.
     pub holds_shared_state: bool,
+    /// Its outputs are objects that cannot leave their device, so the nodes that read them run there.
+    pub outputs_stay: bool,
 }
 
 /// The primitives of control flow, with which conditionals and loops are made. The variant of an op for references
@@ -107,6 +109,7 @@ impl OpFacts {
         reads_shape_only: false,
         runs_unread: false,
         holds_shared_state: false,
+        outputs_stay: false,
     };
 
     /// The facts of a control flow primitive.

@@ -111,6 +111,11 @@ impl Facts {
         self.with(OpFacts { holds_shared_state: true, ..self.graph })
     }
 
+    /// Its outputs are objects that cannot leave their device.
+    pub const fn outputs_stay(self) -> Facts {
+        self.with(OpFacts { outputs_stay: true, ..self.graph })
+    }
+
     /// Stands for a value that the client feeds.
     pub const fn placeholder(self) -> Facts {
         self.with(OpFacts { is_placeholder: true, ..self.graph })

@@ -2,7 +2,9 @@
 
 use crate::{Ctx, Done, Inputs};
 use graph::Function;
+use parking_lot::Mutex;
 use status::Result;
+use std::any::Any;
 use std::sync::Arc;
 
 /// Instantiates functions of the library.
@@ -16,4 +18,25 @@ pub trait Functions {
 pub trait Callable: Send + Sync {
     /// Runs the body; `done` gets its results, in order.
     fn call(&self, ctx: &Ctx<'_>, args: Inputs, done: Done);
+
+    /// The same function with state of its own, for an owner that outlives the graph: random streams begin anew. All
+    /// functions that are forked with the same `forks` share the state of the functions that they call.
+    fn fork(&self, forks: &Forks) -> Result<Arc<dyn Callable>>;
+}
+
+/// The libraries of functions that one owner has forked.
+#[derive(Default)]
+pub struct Forks(Mutex<Option<Arc<dyn Any + Send + Sync>>>);
+
+impl Forks {
+    /// The value in which the implementation of `Callable` keeps the forked libraries; created at the first call.
+    pub fn libraries<T: Default + Any + Send + Sync>(&self) -> Arc<T> {
+        let mut held = self.0.lock();
+        if let Some(libraries) = held.clone().and_then(|libraries| libraries.downcast().ok()) {
+            return libraries;
+        }
+        let libraries = Arc::new(T::default());
+        *held = Some(libraries.clone());
+        libraries
+    }
 }

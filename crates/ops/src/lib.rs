@@ -29,18 +29,16 @@ pub mod training;
 use op::{Op, Registry};
 use std::sync::{Arc, OnceLock};
 
-/// The op table with all rows.
+/// The op table with all rows of this crate.
 pub fn registry() -> Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
-    REGISTRY
-        .get_or_init(|| {
-            Arc::new(
-                Registry::new(&families().map(|(_, tables)| tables).concat())
-                    .expect("no op has two rows")
-                    .with_join(fusible::join),
-            )
-        })
-        .clone()
+    REGISTRY.get_or_init(|| Arc::new(registry_with(&[]))).clone()
+}
+
+/// The op table with all rows of this crate and those of other tables, which must be of other ops.
+pub fn registry_with(others: &[&[Op]]) -> Registry {
+    let own = families().map(|(_, tables)| tables).concat();
+    Registry::new(&[&own, others].concat()).expect("no op has two rows").with_join(fusible::join)
 }
 
 /// The families of ops with their tables, by the name of the module.

@@ -49,5 +49,5 @@ pub fn gradients<X: GradientTarget>(y: &Output, xs: &[&X]) -> Result<Vec<Output>
 /// depend on it.
 pub fn gradients_with(ys: &[&Output], xs: &[&Output], options: &GradientOptions) -> Result<Vec<Option<Gradient>>> {
     let own = |outputs: &[&Output]| outputs.iter().map(|&output| output.clone()).collect::<Vec<_>>();
-    gradient::gradients_with(&ops::registry(), &own(ys), &own(xs), options)
+    gradient::gradients_with(&data::registry(), &own(ys), &own(xs), options)
 }

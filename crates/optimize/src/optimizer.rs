@@ -79,7 +79,7 @@ impl Optimizer {
         let handles: Vec<Output> = variables.iter().map(|variable| variable.handle().clone()).collect();
         let gate = variables.iter().any(|variable| variable.kind() == Kind::Reference);
         let options = GradientOptions { gate, colocate: self.colocate, ..GradientOptions::default() };
-        let gradients = gradient::gradients_with(&ops::registry(), std::slice::from_ref(loss), &handles, &options)?;
+        let gradients = gradient::gradients_with(&data::registry(), std::slice::from_ref(loss), &handles, &options)?;
         Ok(gradients.into_iter().zip(variables).collect())
     }
 

@@ -47,7 +47,7 @@ use std::sync::Arc;
 
 /// Differentiates functions for calls of `SymbolicGradient`, by the gradient rules of all ops.
 fn differentiate() -> Arc<cluster::Differentiate> {
-    let registry = ops::registry();
+    let registry = data::registry();
     Arc::new(move |function, library| gradient::differentiate(&registry, function, library))
 }
 

@@ -115,7 +115,7 @@ impl Server {
         let worker = Worker::new(WorkerOptions {
             task: options.task.clone(),
             cluster: options.cluster,
-            registry: ops::registry(),
+            registry: data::registry(),
             devices: options.devices,
             inter_op_threads: or_all(options.inter_op_threads),
             intra_op_threads: or_all(options.intra_op_threads),
@@ -155,7 +155,7 @@ impl Server {
     /// let cluster = ClusterSpec::parse("worker=127.0.0.1:0")?;
     /// let task = cluster.task(None, None)?;
     /// let server = Server::start(ServerOptions::new(cluster, task))?;
-    /// let graph = graph::Graph::with_ops(ops::registry());
+    /// let graph = graph::Graph::with_ops(data::registry());
     /// let session = server.session(&graph);
     /// # Ok(())
     /// # }

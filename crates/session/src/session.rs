@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 /// use ops::array::constant::placeholder;
 /// use tensor::{DType, PartialShape};
 ///
-/// let graph = Graph::with_ops(ops::registry());
+/// let graph = Graph::with_ops(data::registry());
 /// let x = placeholder(&graph.root(), DType::F32, PartialShape::scalar());
 /// let y = &x * 2.0;
 /// let session = Session::local(&graph);

@@ -38,7 +38,7 @@ impl Connection {
         let worker = Worker::new(WorkerOptions {
             cluster: ClusterSpec::new().with_task(&task.job, 0, "localhost:0").unwrap_or_default(),
             task,
-            registry: ops::registry(),
+            registry: data::registry(),
             devices: config.cpu_devices(),
             inter_op_threads: or_all(config.inter_op_threads),
             intra_op_threads: or_all(config.intra_op_threads),

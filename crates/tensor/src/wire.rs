@@ -320,6 +320,17 @@ pub fn encode_handle(handle: &ResourceHandle) -> pb::ResourceHandleProto {
     }
 }
 
+/// A resource handle as the bytes of its message.
+pub fn handle_to_bytes(handle: &ResourceHandle) -> Bytes {
+    encode_handle(handle).encode_to_vec().into()
+}
+
+/// The resource handle in the bytes of a message.
+pub fn handle_from_bytes(bytes: &[u8]) -> Result<ResourceHandle> {
+    let message = pb::ResourceHandleProto::decode(bytes);
+    message.map(decode_handle).map_err(|error| invalid!("These bytes are not a ResourceHandle: {error}"))
+}
+
 /// Writes a shape.
 pub fn encode_shape(shape: &Shape) -> pb::TensorShapeProto {
     encode_partial_shape(&PartialShape::from(shape))

@@ -25,7 +25,7 @@ fn the_page_of_ops_is_up_to_date() {
 
 #[test]
 fn kinds_that_the_page_calls_missing_have_no_row() {
-    let registry = ops::registry();
+    let registry = data::registry();
     for (kind, parts) in MISSING {
         let ops = missing(parts);
         assert!(!ops.is_empty(), "TensorFlow has no op of the kind {kind}");
@@ -37,7 +37,7 @@ fn kinds_that_the_page_calls_missing_have_no_row() {
 #[test]
 fn every_row_has_a_builder_of_its_own() {
     let text: String = raw_builders().into_values().collect();
-    let registry = ops::registry();
+    let registry = data::registry();
     let names: BTreeSet<String> = registry.names().map(function_name).collect();
     assert_eq!(names.len(), registry.names().count());
     let missing: Vec<&String> = names.iter().filter(|name| !text.contains(&format!("pub fn {name}("))).collect();

@@ -60,7 +60,7 @@ fn our_server() {
 
 #[test]
 fn inferred_shapes() {
-    let (files, registry, filter) = (Files::read(), ops::registry(), filter());
+    let (files, registry, filter) = (Files::read(), data::registry(), filter());
     let mut failures = Vec::new();
     for case in files.cases.iter().filter(|case| case.is_named(&filter)) {
         let complaints = caught(|| check_shapes(&registry, case)).unwrap_or_else(|panic| vec![panic]);
@@ -72,7 +72,7 @@ fn inferred_shapes() {
 #[test]
 fn every_op_has_a_case() {
     let files = Files::read();
-    let registry = ops::registry();
+    let registry = data::registry();
     let graphs = files.graphs.iter().filter_map(|case| case.read(&registry, "").ok());
     let in_graphs: BTreeSet<String> = graphs.flat_map(|program| program.ops()).collect();
     let nodes = files.cases.iter().map(|case| case.op.as_str());

@@ -80,7 +80,7 @@ ok
 fn a_graph_is_read() {
     let cases = parse_graphs("a.case", GRAPH);
     assert_eq!((cases.len(), parse("a.case", GRAPH).unwrap().len()), (1, 1));
-    let program = cases[0].read(&ops::registry(), "/folder").unwrap();
+    let program = cases[0].read(&data::registry(), "/folder").unwrap();
     assert_eq!(program.graph.versions.producer, 15);
     assert_eq!(program.graph.nodes[2].inputs, ["x", "^file"]);
     assert_eq!(program.graph.library.functions["twice"].ret["y"], "sum:z:0");
@@ -103,10 +103,10 @@ fn graphs_that_cannot_be_read_say_where() {
         ("return x=y", "a.case:2: return from what?"),
         ("out x float 1", "a.case:2: what is 'out x float 1'?"),
     ] {
-        let read = parse_graphs("a.case", &format!("graph\n{line}\n"))[0].read(&ops::registry(), "");
+        let read = parse_graphs("a.case", &format!("graph\n{line}\n"))[0].read(&data::registry(), "");
         let message = read.unwrap_err().message;
         assert!(message.starts_with(complaint), "{message}");
     }
     let idle = parse_graphs("a.case", "graph\nconst x float 1\nconst y float 2\nrun x\n")[0].clone();
-    assert_eq!(idle.read(&ops::registry(), "").unwrap().idle(), ["y"]);
+    assert_eq!(idle.read(&data::registry(), "").unwrap().idle(), ["y"]);
 }

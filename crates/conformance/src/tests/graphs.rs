@@ -25,7 +25,7 @@ fn check(test: &str, target: &str, takes: fn(&GraphCase) -> bool) {
 /// Runs a case and returns its failures.
 fn run(target: &str, case: &GraphCase) -> Vec<String> {
     let folder = Folder::new(&case.place);
-    let program = match case.read(&ops::registry(), &folder.0.to_string_lossy()) {
+    let program = match case.read(&data::registry(), &folder.0.to_string_lossy()) {
         Ok(program) => program,
         Err(error) => return vec![error.message],
     };
@@ -104,7 +104,7 @@ fn graphs_on_a_tensorflow_server() {
 fn graphs_have_no_idle_nodes() {
     let mut idle = Vec::new();
     for case in Files::read().graphs {
-        match case.read(&ops::registry(), "") {
+        match case.read(&data::registry(), "") {
             Ok(program) => idle.extend(program.idle().into_iter().map(|name| format!("{}: {name}", case.place))),
             Err(error) => idle.push(error.message),
         }

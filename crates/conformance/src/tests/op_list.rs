@@ -9,7 +9,7 @@ const OP_LIST: &str = include_str!("../../op-list.txt");
 fn every_row_is_tensorflows() {
     let lines: BTreeMap<&str, &str> =
         OP_LIST.lines().map(|line| (line.split('(').next().unwrap_or_default(), line)).collect();
-    let registry = ops::registry();
+    let registry = data::registry();
     let mut wrong = Vec::new();
     for name in registry.names() {
         let (Some(ours), Some(line)) = (Signatures::signature(&*registry, name), lines.get(name)) else {

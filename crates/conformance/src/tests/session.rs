@@ -72,7 +72,7 @@ struct Built {
 impl Built {
     fn new(case: &Case) -> Result<Built> {
         let graph: Graph = AllOps::new();
-        let registry = ops::registry();
+        let registry = data::registry();
         let signature = Signatures::signature(&*registry, &case.op)
             .ok_or_else(|| not_found!("Op type not registered '{}'", case.op))?;
         let def = crate::attrs::node(case, signature)?;

@@ -23,7 +23,7 @@ pub mod arithmetic;
 pub mod barrier;
 pub mod census;
 pub mod lookup;
-pub(crate) mod named;
+pub mod named;
 pub mod optional;
 pub mod plain_variant;
 pub mod queue;

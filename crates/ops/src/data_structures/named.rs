@@ -26,7 +26,7 @@ impl<T: Resource> Drop for Place<T> {
 
 /// The name of a resource whose node has no shared name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unnamed {
+pub enum Unnamed {
     /// A unique name that no other node can use.
     Private,
     /// The name of its node.
@@ -35,7 +35,7 @@ pub(crate) enum Unnamed {
 
 /// The kernel of a node that makes a resource, or finds the one of its name, and passes on its handle. What was found
 /// must pass `verify`.
-pub(crate) fn maker<T: Resource>(
+pub fn maker<T: Resource>(
     setup: &Setup<'_>,
     unnamed: Unnamed,
     make: impl Fn(&str) -> Result<T> + Send + Sync + 'static,
@@ -45,7 +45,7 @@ pub(crate) fn maker<T: Resource>(
 }
 
 /// As `maker`, for a resource that also depends on the inputs of the node.
-pub(crate) fn maker_of<T: Resource>(
+pub fn maker_of<T: Resource>(
     setup: &Setup<'_>,
     unnamed: Unnamed,
     make: impl Fn(&str, &mut Inputs) -> Result<T> + Send + Sync + 'static,
@@ -73,7 +73,7 @@ fn place_of<T: Resource>(setup: &Setup<'_>, unnamed: Unnamed) -> Result<Place<T>
 }
 
 /// The container and name in a node's attributes, and whether the name is private to the node.
-pub(crate) fn place_name(setup: &Setup<'_>, unnamed: Unnamed) -> Result<(String, String, bool)> {
+pub fn place_name(setup: &Setup<'_>, unnamed: Unnamed) -> Result<(String, String, bool)> {
     let (container, shared_name) = (setup.string("container")?, setup.string("shared_name")?);
     if !container.is_empty() && !is_container_name(&container) {
         return Err(invalid!("container contains invalid characters: {container}"));
@@ -105,7 +105,7 @@ fn announcement<T: Resource>(dtype: DType, place: &Place<T>) -> Result<Value> {
 }
 
 /// A reference to a container and a name: the handle of older graphs.
-pub(crate) fn pair(container: &str, name: &str) -> Result<Value> {
+pub fn pair(container: &str, name: &str) -> Result<Value> {
     let strings = [container, name].map(|text| Bytes::copy_from_slice(text.as_bytes()));
     let variable = Variable::new(name, DType::STRING);
     variable.assign(Tensor::from_strings([2], strings.to_vec())?);
@@ -113,7 +113,7 @@ pub(crate) fn pair(container: &str, name: &str) -> Result<Value> {
 }
 
 /// The resource that a handle of either form names.
-pub(crate) fn find<T: Resource>(home: &Home, handle: &Tensor) -> Result<Arc<T>> {
+pub fn find<T: Resource>(home: &Home, handle: &Tensor) -> Result<Arc<T>> {
     if handle.dtype() == DType::RESOURCE {
         return home.find(handle_of(handle)?);
     }
@@ -127,7 +127,7 @@ pub(crate) fn find<T: Resource>(home: &Home, handle: &Tensor) -> Result<Arc<T>> 
 }
 
 /// The error for a node whose types differ from those of the resource it uses.
-pub(crate) fn signature_mismatch(
+pub fn signature_mismatch(
     inputs: &[DType],
     outputs: &[DType],
     expected_inputs: &[DType],
@@ -143,6 +143,6 @@ pub(crate) fn signature_mismatch(
 }
 
 /// Types as they stand in messages.
-pub(crate) fn listed(types: &[DType]) -> String {
+pub fn listed(types: &[DType]) -> String {
     types.iter().map(DType::to_string).collect::<Vec<_>>().join(", ")
 }

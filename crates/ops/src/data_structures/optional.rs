@@ -135,6 +135,11 @@ fn components(handle: &Tensor, types: &[DType], shapes: &[PartialShape]) -> Resu
     Ok(components.iter().cloned().map(Value::Tensor).collect())
 }
 
+/// An optional as a scalar tensor.
+pub fn optional_tensor(components: Option<Vec<Tensor>>) -> Result<Tensor> {
+    scalar_variant(Optional(components.map(Arc::from)))
+}
+
 /// Tensors, or nothing.
 #[derive(Clone)]
 pub struct Optional(pub Option<Arc<[Tensor]>>);

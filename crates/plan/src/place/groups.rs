@@ -66,14 +66,14 @@ impl Groups {
         self.requests[root as usize].pinned
     }
 
-    /// Colocates consumers of a reference or a resource with its producer.
+    /// Colocates consumers of a reference, a resource or an object that cannot leave its device with its producer.
     fn join_handles(&mut self, graph: &FlatGraph) -> Result<()> {
         for (id, node) in graph.nodes.iter().enumerate() {
             if is_exempt(graph, node) {
                 continue;
             }
             for (edge, &dtype) in node.inputs.iter().zip(&node.input_types) {
-                if is_handle(dtype) {
+                if is_handle(dtype) || graph.node(edge.node).facts.outputs_stay {
                     self.join_edge(graph, edge.node, id as NodeId)?;
                 }
             }

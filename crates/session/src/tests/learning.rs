@@ -34,7 +34,7 @@ fn exclusive_or_is_learned() {
     let loss = ops::nn::l2_loss::l2_loss(&(&answer - &wanted));
     let rate = loss.like(0.1);
     let variables = [w1, b1, w2];
-    let found = gradients(&ops::registry(), std::slice::from_ref(&loss), &variables).unwrap();
+    let found = gradients(&data::registry(), std::slice::from_ref(&loss), &variables).unwrap();
     let updates: Vec<Node> = variables
         .iter()
         .zip(found)

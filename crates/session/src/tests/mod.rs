@@ -19,7 +19,7 @@ use std::time::Duration;
 use tensor::{DType, PartialShape, Tensor};
 
 fn graph() -> Graph {
-    Graph::with_ops(ops::registry())
+    Graph::with_ops(data::registry())
 }
 
 fn scalar(graph: &Graph, name: &str) -> Output {
@@ -241,7 +241,7 @@ fn functions_have_gradients() {
     graph.add_function(cube);
     let x = scalar(&graph, "x");
     let y = graph.root().op("Cube").input(&x).output();
-    let dx = gradient::gradients(&ops::registry(), std::slice::from_ref(&y), std::slice::from_ref(&x))
+    let dx = gradient::gradients(&data::registry(), std::slice::from_ref(&y), std::slice::from_ref(&x))
         .unwrap()
         .remove(0)
         .unwrap();

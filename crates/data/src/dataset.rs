@@ -1,0 +1,113 @@
+//! Datasets: immutable descriptions of sequences of elements, as values on the edges of a graph.
+
+use crate::{Cardinality, Element, Input, Iterate, Pipeline, PollContext, Spec};
+use status::{Result, invalid, unimplemented_op};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::task::Poll;
+use tensor::{Shape, Tensor, Variant, VariantData, VariantObject};
+
+/// A shared dataset.
+pub type DatasetRef = Arc<dyn Dataset>;
+
+/// An element that is being computed.
+pub type PendingElement = Box<dyn FnMut(&mut PollContext<'_>) -> Poll<Result<Element>> + Send>;
+
+/// A sequence of elements: a source, or a transformation of other datasets.
+pub trait Dataset: Send + Sync + 'static {
+    /// The type in TensorFlow's terms, without the suffix `Dataset`: `Batch`. It is a part of the prefix of iterators.
+    fn kind(&self) -> &'static str;
+
+    /// Types and shapes of the elements.
+    fn spec(&self) -> &Spec;
+
+    /// The datasets that it reads.
+    fn inputs(&self) -> Vec<DatasetRef> {
+        Vec::new()
+    }
+
+    /// A new iterator.
+    fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>>;
+
+    /// The number of its elements.
+    fn cardinality(&self) -> Cardinality;
+
+    /// The serialised options (`tensorflow.data.Options`) that the user set for it and its inputs.
+    fn options(&self) -> Vec<tensor::Bytes> {
+        self.inputs().iter().flat_map(|input| input.options()).collect()
+    }
+
+    /// The element at a position, for datasets that can compute it alone.
+    fn element_at(&self, _pipeline: &Arc<Pipeline>, _index: usize) -> Result<PendingElement> {
+        Err(unimplemented_op!("Random access is not implemented for this dataset."))
+    }
+}
+
+/// Where an iterator is in its pipeline.
+pub struct Place {
+    /// The pipeline.
+    pub pipeline: Arc<Pipeline>,
+    /// The name of the iterator: `Iterator::Root::Batch`. Its state is saved under it, and errors name it.
+    pub prefix: Arc<str>,
+}
+
+impl Place {
+    /// The place of the outermost iterator of a dataset.
+    pub fn root(pipeline: &Arc<Pipeline>, prefix: &str, dataset: &DatasetRef) -> Place {
+        Place { pipeline: pipeline.clone(), prefix: format!("{prefix}::{}", dataset.kind()).into() }
+    }
+
+    /// An iterator of the only input of this one.
+    pub fn input(&self, dataset: &DatasetRef) -> Result<Input> {
+        self.input_named(dataset, &self.prefix)
+    }
+
+    /// An iterator of an input of this one, where there are several.
+    pub fn input_at(&self, dataset: &DatasetRef, index: usize) -> Result<Input> {
+        self.input_named(dataset, &format!("{}[{index}]", self.prefix))
+    }
+
+    /// An iterator of an input, whose name begins with `prefix`.
+    pub fn input_named(&self, dataset: &DatasetRef, prefix: &str) -> Result<Input> {
+        Ok(Input::new(dataset.clone().iterate(&Place::root(&self.pipeline, prefix, dataset))?))
+    }
+}
+
+/// A dataset as an element of a variant tensor.
+struct Handle(DatasetRef);
+
+impl VariantObject for Handle {
+    fn encode(&self) -> Result<VariantData> {
+        Err(unimplemented_op!(
+            "A dataset ({}Dataset) cannot be sent to another task or fetched; create it and its iterator on one device",
+            self.0.kind()
+        ))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatasetVariant<{}DatasetOp::Dataset>", self.0.kind())
+    }
+}
+
+/// A dataset as a scalar tensor.
+pub fn dataset_tensor(dataset: DatasetRef) -> Result<Tensor> {
+    Tensor::from_variants(Shape::scalar(), vec![Variant::Object(Arc::new(Handle(dataset)))])
+}
+
+/// The dataset in a scalar tensor.
+pub fn dataset_of(tensor: &Tensor) -> Result<DatasetRef> {
+    let (Ok([variant]), 0) = (tensor.variants(), tensor.shape().rank()) else {
+        return Err(invalid!("Dataset tensor must be a scalar of dtype DT_VARIANT."));
+    };
+    variant
+        .object::<Handle>()
+        .map(|handle| handle.0.clone())
+        .ok_or_else(|| invalid!("Tensor must be a Dataset object."))
+}

@@ -1,0 +1,54 @@
+//! Input pipelines: datasets, iterators and their ops.
+//!
+//! A [`Dataset`] describes a sequence of elements: a source, or a transformation of other datasets. It is a value on the
+//! edges of a graph. An iterator runs it: a tree of [`Iterate`] values, one for each dataset, that belongs to a
+//! [`Pipeline`]. Elements are polled for, so that a stage that waits holds no thread; stages that work ahead are
+//! [`Task`]s on the threads of the step. The crate knows neither sessions nor the network: files are read through `io`,
+//! functions are called through `op`.
+//!
+//! ```
+//! let registry = flowgrid_data::registry();
+//! assert!(registry.op("RangeDataset").is_some() && registry.op("MatMul").is_some());
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod attrs;
+mod cardinality;
+mod dataset;
+mod element;
+mod function;
+mod input;
+mod iterate;
+pub mod iterators;
+mod pipeline;
+pub mod sources;
+mod state;
+mod task;
+pub mod transformations;
+
+pub use cardinality::Cardinality;
+pub use dataset::{Dataset, DatasetRef, Place, dataset_of, dataset_tensor};
+pub use element::{Element, Spec};
+pub use function::{Call, Function, FunctionRun};
+pub use input::Input;
+pub use iterate::{Iterate, Next, PollContext};
+pub use pipeline::Pipeline;
+pub use state::{StateReader, StateWriter, full_name};
+pub use task::{Task, Work};
+
+use op::{Op, Registry};
+use std::sync::{Arc, OnceLock};
+
+/// The op table with the rows of all ops.
+pub fn registry() -> Arc<Registry> {
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    REGISTRY.get_or_init(|| Arc::new(ops::registry_with(&families().map(|(_, tables)| tables).concat()))).clone()
+}
+
+/// The families of the ops of this crate with their tables, by the name of the module.
+pub fn families() -> [(&'static str, &'static [&'static [Op]]); 3] {
+    [("iterators", iterators::TABLES), ("sources", sources::TABLES), ("transformations", transformations::TABLES)]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! The state of the iterators of a pipeline, in the form in which TensorFlow saves it.
+//!
+//! Each iterator writes values under its prefix (`Iterator::Root::Batch`) and a key. On the wire and in checkpoints the
+//! values of one prefix are one variant: its metadata is the prefix and the keys, separated by `@@`.
+
+use rustc_hash::FxHashMap;
+use status::{Result, internal, invalid, not_found};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tensor::{Bytes, Tensor, Variant, VariantData, VariantObject};
+
+/// The type name of a saved state in serialized variants.
+const TYPE_NAME: &str = "tensorflow::Iterator";
+const DELIMITER: &str = "@@";
+/// What TensorFlow puts in front of keys that include their prefix.
+const FULL_NAME_MARK: &str = "60d899aa0d8ce4351e7c3b419e92d25b";
+
+/// The key of a value in the older form, which includes the prefix.
+pub fn full_name(prefix: &str, key: &str) -> String {
+    format!("{FULL_NAME_MARK}|{prefix}:{key}")
+}
+
+/// Collects the state of the iterators of a pipeline.
+#[derive(Default)]
+pub struct StateWriter {
+    values: BTreeMap<String, Vec<(String, Tensor)>>,
+}
+
+impl StateWriter {
+    /// Writes a tensor.
+    pub fn tensor(&mut self, prefix: &str, key: &str, value: Tensor) {
+        self.values.entry(prefix.to_string()).or_default().push((key.to_string(), value));
+    }
+
+    /// Writes an integer.
+    pub fn int(&mut self, prefix: &str, key: &str, value: i64) {
+        self.tensor(prefix, key, Tensor::scalar(value));
+    }
+
+    /// Writes a string.
+    pub fn string(&mut self, prefix: &str, key: &str, value: impl Into<Bytes>) {
+        self.tensor(prefix, key, Tensor::string(value));
+    }
+
+    /// Writes the components of an element: their number under `num_components`, then each.
+    pub fn element(&mut self, prefix: &str, element: &[Tensor]) {
+        self.int(prefix, "num_components", element.len() as i64);
+        for (index, component) in element.iter().enumerate() {
+            self.tensor(prefix, &format!("component[{index}]"), component.clone());
+        }
+    }
+
+    /// The state as a vector of variants, one for each prefix.
+    pub fn finish(self) -> Result<Tensor> {
+        let variants: Vec<Variant> = self.values.into_iter().map(saved).collect();
+        Tensor::from_variants([variants.len()], variants)
+    }
+}
+
+fn saved((prefix, values): (String, Vec<(String, Tensor)>)) -> Variant {
+    let mut metadata = prefix;
+    for (key, _) in &values {
+        metadata += DELIMITER;
+        metadata += key;
+    }
+    let tensors = values.into_iter().map(|(_, tensor)| tensor).collect();
+    Variant::Object(Arc::new(Saved { metadata, tensors }))
+}
+
+/// The values of one prefix.
+#[derive(Debug)]
+struct Saved {
+    metadata: String,
+    tensors: Vec<Tensor>,
+}
+
+impl VariantObject for Saved {
+    fn encode(&self) -> Result<VariantData> {
+        Ok(VariantData {
+            type_name: TYPE_NAME.to_string(),
+            metadata: self.metadata.clone().into(),
+            tensors: self.tensors.clone(),
+        })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The saved state of the iterators of a pipeline.
+#[derive(Default)]
+pub struct StateReader {
+    values: FxHashMap<String, FxHashMap<String, Tensor>>,
+}
+
+impl StateReader {
+    /// Reads a vector of variants that `StateWriter::finish` or TensorFlow wrote.
+    pub fn new(serialized: &Tensor) -> Result<StateReader> {
+        let mut values = FxHashMap::default();
+        for variant in serialized.variants()? {
+            let (metadata, tensors) = contents(variant)?;
+            let mut keys = metadata.split(DELIMITER).filter(|part| !part.is_empty());
+            let prefix = keys.next().ok_or_else(|| invalid!("The state of an iterator has no prefix"))?;
+            let found = keys.map(str::to_string).zip(tensors).collect();
+            values.insert(prefix.to_string(), found);
+        }
+        Ok(StateReader { values })
+    }
+
+    /// True if there is a value.
+    pub fn contains(&self, prefix: &str, key: &str) -> bool {
+        self.tensor(prefix, key).is_ok()
+    }
+
+    /// A tensor. The key may be stored with or without its prefix.
+    pub fn tensor(&self, prefix: &str, key: &str) -> Result<Tensor> {
+        let values = self.values.get(prefix).ok_or_else(|| not_found!("{prefix}"))?;
+        let found = values.get(key).or_else(|| values.get(&full_name(prefix, key)));
+        found.cloned().ok_or_else(|| not_found!("{prefix}:{key}"))
+    }
+
+    /// An integer.
+    pub fn int(&self, prefix: &str, key: &str) -> Result<i64> {
+        self.tensor(prefix, key)?.to_scalar()
+    }
+
+    /// An integer that is used as a count or an index; an error if it is negative.
+    pub fn count(&self, prefix: &str, key: &str) -> Result<usize> {
+        let value = self.int(prefix, key)?;
+        usize::try_from(value).map_err(|_| invalid!("{prefix}:{key} is {value}, which is negative"))
+    }
+
+    /// A string.
+    pub fn string(&self, prefix: &str, key: &str) -> Result<Bytes> {
+        self.tensor(prefix, key)?.to_string_scalar()
+    }
+
+    /// The components of an element that `StateWriter::element` wrote.
+    pub fn element(&self, prefix: &str) -> Result<crate::Element> {
+        let count = self.count(prefix, "num_components")?;
+        (0..count).map(|index| self.tensor(prefix, &format!("component[{index}]"))).collect()
+    }
+}
+
+fn contents(variant: &Variant) -> Result<(String, Vec<Tensor>)> {
+    if let Some(saved) = variant.object::<Saved>() {
+        return Ok((saved.metadata.clone(), saved.tensors.clone()));
+    }
+    match variant {
+        Variant::Data(data) if data.type_name == TYPE_NAME => {
+            let metadata = String::from_utf8_lossy(&data.metadata).into_owned();
+            Ok((metadata, data.tensors.clone()))
+        }
+        other => Err(internal!(
+            "Cannot initialize an iterator from tensor {other:?}. Expected a variant tensor of type IteratorStateVariant"
+        )),
+    }
+}

@@ -1,0 +1,122 @@
+//! BatchDataset and BatchDatasetV2: joins consecutive elements.
+
+use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::{
+    Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
+};
+use op::shapes;
+use op::{Grad, Kernel, Op, Setup};
+use status::{Result, invalid};
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "BatchDataset(input_dataset: variant, batch_size: int64) -> handle: variant; \
+              output_types: list(type) >= 1; output_shapes: list(shape) >= 1; metadata: string = \"\"",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel,
+        facts: DATASET,
+    },
+    Op {
+        def: "BatchDatasetV2(input_dataset: variant, batch_size: int64, drop_remainder: bool) -> handle: variant; \
+              parallel_copy: bool = false; output_types: list(type) >= 1; output_shapes: list(shape) >= 1; \
+              metadata: string = \"\"",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel,
+        facts: DATASET,
+    },
+];
+
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let spec = spec(setup)?;
+    let chooses_remainder = setup.input_types().len() > 2;
+    dataset_kernel(move |_, inputs| {
+        let input = input_dataset(inputs, 0)?;
+        let size = batch_size(scalar(inputs, 1, "batch_size")?)?;
+        let drops_remainder = chooses_remainder && scalar(inputs, 2, "drop_remainder")?;
+        Ok(Batch { input, size, drops_remainder, spec: spec.clone() })
+    })
+}
+
+/// A batch size from an input.
+pub(crate) fn batch_size(size: i64) -> Result<usize> {
+    usize::try_from(size).ok().filter(|&size| size > 0).ok_or_else(|| invalid!("Batch size must be greater than zero."))
+}
+
+struct Batch {
+    input: DatasetRef,
+    size: usize,
+    drops_remainder: bool,
+    spec: Spec,
+}
+
+impl Dataset for Batch {
+    fn kind(&self) -> &'static str {
+        "Batch"
+    }
+
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn inputs(&self) -> Vec<DatasetRef> {
+        vec![self.input.clone()]
+    }
+
+    fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
+        Ok(Box::new(BatchIterator {
+            input: place.input(&self.input)?,
+            size: self.size,
+            drops_remainder: self.drops_remainder,
+            elements: Vec::new(),
+            prefix: place.prefix.clone(),
+        }))
+    }
+
+    fn cardinality(&self) -> Cardinality {
+        let size = self.size as u64;
+        self.input.cardinality().map(|count| if self.drops_remainder { count / size } else { count.div_ceil(size) })
+    }
+}
+
+struct BatchIterator {
+    input: Input,
+    size: usize,
+    drops_remainder: bool,
+    /// The elements of the next batch that have arrived.
+    elements: Vec<Element>,
+    prefix: Arc<str>,
+}
+
+impl Iterate for BatchIterator {
+    fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
+        while self.elements.len() < self.size {
+            match ready!(self.input.poll_next(ctx)) {
+                Ok(Some(element)) => self.elements.push(element),
+                Ok(None) => break,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        let elements = std::mem::take(&mut self.elements);
+        if elements.is_empty() || self.drops_remainder && elements.len() < self.size {
+            self.input.end();
+            return Poll::Ready(Ok(None));
+        }
+        Poll::Ready(crate::transformations::stack::stacked(elements).map(Some))
+    }
+
+    fn inputs(&mut self) -> Vec<&mut dyn Iterate> {
+        self.input.as_list()
+    }
+
+    fn save(&self, writer: &mut StateWriter) -> Result<()> {
+        self.input.save(writer, &self.prefix, "input_impl_empty")
+    }
+
+    fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
+        self.input.restore(reader, &self.prefix, "input_impl_empty")
+    }
+}
