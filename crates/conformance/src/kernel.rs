@@ -14,7 +14,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tensor::{DType, ResourceHandle, Shape, Tensor};
 
-const DEVICE: &str = "/job:localhost/replica:0/task:0/device:CPU:0";
+/// The device of a kernel without a task.
+pub(crate) const DEVICE: &str = "/job:localhost/replica:0/task:0/device:CPU:0";
 const CONTAINER: &str = "localhost";
 /// The time limit of a kernel that completes asynchronously.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -189,7 +190,7 @@ fn check_inputs(types: &[DType], state: &State) -> Result<()> {
 }
 
 /// A library without functions.
-struct NoFunctions;
+pub(crate) struct NoFunctions;
 
 impl Functions for NoFunctions {
     fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {

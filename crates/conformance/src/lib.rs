@@ -15,6 +15,7 @@ mod generate;
 mod graph_case;
 mod graph_nodes;
 mod kernel;
+mod kernel_types;
 mod ops_page;
 mod program;
 mod runner;

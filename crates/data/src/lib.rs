@@ -21,6 +21,7 @@ mod input;
 mod iterate;
 pub mod iterators;
 mod pipeline;
+pub mod raw;
 pub mod sources;
 mod state;
 mod task;

@@ -89,13 +89,18 @@ mod training;
 pub use checkpoint;
 pub use layers::{self, loss, summary};
 pub use ops;
-pub use ops::raw as raw_ops;
 pub use optimize;
 pub use session::{chrome_trace, cluster_from_text, feeds, tf_config};
 pub use status::{Code, Error, Result};
 pub use store;
 pub use tensor::{DType, PartialShape, Shape, Tensor};
 pub use train::{self, Slices, gradient, gradients, gradients_with, latest_checkpoint, latest_checkpoint_on};
+
+/// One builder for each op, as in TensorFlow's `tf.raw_ops`.
+pub mod raw_ops {
+    pub use data::raw::*;
+    pub use ops::raw::*;
+}
 
 pub use graphs::*;
 pub use sessions::*;

@@ -79,6 +79,7 @@ fn nothing_below_grpc_knows_the_network() {
         "graph",
         "op",
         "ops",
+        "data",
         "exec",
         "plan",
         "gradient",

@@ -36,10 +36,10 @@ fn every_file_begins_with_a_doc_line() {
 #[test]
 fn no_file_is_too_long() {
     // Builders that are generated from the rows are as long as their family.
-    let generated = root().join("crates/ops/src/raw");
+    let generated = ["ops", "data"].map(|name| root().join("crates").join(name).join("src/raw"));
     let long: Vec<_> = all()
         .into_iter()
-        .filter(|path| !path.starts_with(&generated))
+        .filter(|path| !generated.iter().any(|folder| path.starts_with(folder)))
         .map(|path| (fs::read_to_string(&path).expect("source").lines().count(), path))
         .filter(|(lines, _)| *lines > MAX_LINES)
         .collect();

@@ -1,4 +1,4 @@
-//! Names of ops outside `ops`: the section of ARCHITECTURE.md against the constants and the code.
+//! Names of ops outside `ops` and `data`: the section of ARCHITECTURE.md against the constants and the code.
 
 use crate::root;
 use std::collections::BTreeSet;
@@ -14,7 +14,8 @@ const SECTION: &str = "## Op names outside `ops`";
 /// Every op of the registry: the generated raw builders have one function for each.
 fn op_names() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for path in rust_files(&root().join("crates/ops/src/raw")) {
+    let folders = ["crates/ops/src/raw", "crates/data/src/raw"];
+    for path in folders.iter().flat_map(|folder| rust_files(&root().join(folder))) {
         let text = fs::read_to_string(&path).expect("a file of raw builders");
         names.extend(text.split(".op(\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_string())));
     }
@@ -47,10 +48,11 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// True for code that runs in production outside `ops`.
+/// True for code that runs in production outside `ops` and `data`.
 fn counts(path: &str) -> bool {
     let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
-    let may_name_ops = ["crates/ops/", "crates/conformance/"].iter().any(|folder| path.starts_with(folder));
+    let may_name_ops =
+        ["crates/ops/", "crates/data/", "crates/conformance/"].iter().any(|folder| path.starts_with(folder));
     path.contains("/src/") && !is_test && !may_name_ops && path != CONSTANTS
 }
 
