@@ -4,11 +4,12 @@
 use crate::nodes::{densify, zeros_like};
 use crate::walk::{GradientOptions, gradients_with};
 use graph::builtin_ops::PLACEHOLDER;
-use graph::{Arg, ArgType, FunctionDef, FunctionLibrary, Graph, Node, NodeDef, Output, Signature};
+use graph::{
+    Arg, ArgType, FunctionDef, FunctionLibrary, Graph, Node, NodeDef, Output, op_signature, output_names, to_function,
+};
 use op::Registry;
 use rustc_hash::FxHashMap;
-use status::{Result, invalid, not_found};
-use std::collections::BTreeMap;
+use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::DType;
 
@@ -99,7 +100,7 @@ impl Body {
     }
 
     fn add_node(&mut self, node: &NodeDef, made: &FxHashMap<String, Node>) -> Result<Node> {
-        let signature = self.signature(&node.op)?;
+        let signature = op_signature(&self.graph, &node.op)?;
         let mut builder = self.graph.root().op(&node.op).named(&node.name);
         let mut data = node.inputs.iter().filter(|input| !input.starts_with('^'));
         for arg in &signature.inputs {
@@ -127,12 +128,6 @@ impl Body {
         Ok(built)
     }
 
-    fn signature(&self, op: &str) -> Result<Signature> {
-        let function = self.graph.library().functions.get(op).map(|function| function.signature.clone());
-        let found = function.or_else(|| self.graph.ops().signature(op).cloned());
-        found.ok_or_else(|| not_found!("Op type not registered '{op}'"))
-    }
-
     fn results(&self, def: &FunctionDef) -> Result<Vec<Output>> {
         let of_result = |result: &Arg| {
             let source = def.ret.get(&result.name).and_then(|source| self.sources.get(source));
@@ -143,67 +138,10 @@ impl Body {
 
     /// Returns the graph as a function of its placeholders.
     fn into_function(self, def: &FunctionDef, gradients: &[Output]) -> Result<FunctionDef> {
-        let args: FxHashMap<String, &Output> = self.args.iter().map(|arg| (arg.node().name(), arg)).collect();
-        let result = |output: &Output| -> Result<String> { self.source_name(output, &args) };
-        let mut signature = Signature { name: format!("{}_grad", def.signature.name), ..Signature::default() };
-        signature.inputs = self.args.iter().map(|arg| argument(arg.node().name(), arg.dtype())).collect();
-        let mut ret = BTreeMap::new();
-        for (place, gradient) in gradients.iter().enumerate() {
-            let name = format!("gradient_{place}");
-            ret.insert(name.clone(), result(gradient)?);
-            signature.outputs.push(argument(name, gradient.dtype()));
-        }
-        let root = self.graph.root();
-        let mut nodes = Vec::new();
-        for id in 0..self.graph.len() {
-            let Some(node) = Node::of(&root, id as u32) else { continue };
-            if !args.contains_key(&node.name()) {
-                nodes.push(Arc::new(self.function_node(&node, &args)?));
-            }
-        }
-        Ok(FunctionDef {
-            signature,
-            attrs: BTreeMap::new(),
-            nodes,
-            ret,
-            control_ret: BTreeMap::new(),
-            arg_attrs: BTreeMap::new(),
-            resource_arg_unique_id: BTreeMap::new(),
-            encoded: Default::default(),
-        })
+        let named = |(place, gradient): (usize, &Output)| (format!("gradient_{place}"), gradient.clone());
+        let results: Vec<(String, Output)> = gradients.iter().enumerate().map(named).collect();
+        to_function(&self.graph, &format!("{}_grad", def.signature.name), &self.args, &results)
     }
-
-    /// The node with its inputs in the syntax of function bodies.
-    fn function_node(&self, node: &Node, args: &FxHashMap<String, &Output>) -> Result<NodeDef> {
-        let mut def = (*node.def()).clone();
-        let controls = def.inputs.iter().filter(|input| input.starts_with('^')).cloned().collect::<Vec<_>>();
-        let data = node.all_inputs().iter().map(|input| self.source_name(input, args)).collect::<Result<Vec<_>>>()?;
-        def.inputs = data.into_iter().chain(controls).collect();
-        Ok(def)
-    }
-
-    fn source_name(&self, output: &Output, args: &FxHashMap<String, &Output>) -> Result<String> {
-        let def = output.node().def();
-        if args.contains_key(&def.name) {
-            return Ok(def.name.clone());
-        }
-        let mut names = output_names(&self.signature(&def.op)?, &def)?;
-        Ok(names.swap_remove(output.index()))
-    }
-}
-
-/// `node:out:i` for each output of a node.
-fn output_names(signature: &Signature, node: &NodeDef) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for arg in &signature.outputs {
-        let count = signature.arg_types(arg, node)?.len();
-        names.extend((0..count).map(|place| format!("{}:{}:{place}", node.name, arg.name)));
-    }
-    Ok(names)
-}
-
-fn argument(name: String, dtype: DType) -> Arg {
-    Arg { name, ty: ArgType::Fixed(dtype), number: None, is_ref: false }
 }
 
 fn fixed(arg: &Arg) -> Result<DType> {

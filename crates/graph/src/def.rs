@@ -58,7 +58,7 @@ pub struct FunctionLibrary {
 }
 
 /// A function: a graph with arguments and results.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionDef {
     /// Arguments, results and attributes.
     pub signature: Signature,

@@ -30,7 +30,10 @@ mod signature;
 pub mod wire;
 
 pub use attr::{AttrList, AttrValue, Function, TensorAttr};
-pub use build::{Fetch, Fetchable, Graph, Node, OpBuilder, OpSet, Output, Scope, ShapeQuery};
+pub use build::{
+    Fetch, Fetchable, FunctionBuilder, Graph, Node, OpBuilder, OpSet, Output, Scope, ShapeQuery, copied_function,
+    op_signature, output_names, to_function,
+};
 pub use def::{FunctionDef, FunctionLibrary, GraphDef, NodeDef, Versions};
 pub use device::DeviceSpec;
 pub use flat::{Edge, FlatGraph, FlatNode, NodeId, TensorName};

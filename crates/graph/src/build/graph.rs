@@ -1,5 +1,6 @@
 //! A graph under construction: nodes with their types and static shapes.
 
+use crate::builtin_ops::PLACEHOLDER;
 use crate::signature::Types;
 use crate::{
     AttrValue, Edge, FunctionDef, FunctionLibrary, GraphDef, Node, NodeDef, NodeId, Output, Scope, Signature,
@@ -77,12 +78,72 @@ pub(crate) struct Inner {
     /// The lowest producer version of the imported graphs.
     pub producer: Option<i32>,
     pub finalized: bool,
+    /// Set if the graph is the body of a function.
+    pub body: Option<Body>,
+}
+
+/// What the body of a function takes from the graphs around it.
+pub(crate) struct Body {
+    /// How many functions are around it, with itself.
+    depth: usize,
+    /// Outputs of other graphs, with the placeholders that stand for them.
+    captured: Vec<(Output, Output)>,
 }
 
 impl Graph {
     /// An empty graph of these ops.
     pub fn with_ops(ops: Arc<dyn OpSet>) -> Graph {
         Graph { inner: Arc::default(), ops }
+    }
+
+    /// The body of a function that nodes of `outer` will call.
+    pub(crate) fn body_in(outer: &Graph) -> Graph {
+        let graph = Graph::with_ops(outer.ops.clone());
+        {
+            let (mut inner, outer) = (graph.lock(), outer.lock());
+            inner.body =
+                Some(Body { depth: outer.body.as_ref().map_or(0, |body| body.depth) + 1, captured: Vec::new() });
+            inner.library = outer.library.clone();
+            inner.seed = outer.seed;
+        }
+        graph
+    }
+
+    /// The number of functions around a node of this graph.
+    pub(crate) fn depth(&self) -> usize {
+        self.lock().body.as_ref().map_or(0, |body| body.depth)
+    }
+
+    /// The output of this graph that stands for an output of this graph or, if this is the body of a function, of a graph
+    /// around it.
+    pub(crate) fn captured(&self, output: &Output) -> Output {
+        if output.scope().graph().is_same(self) {
+            return output.clone();
+        }
+        let known = |body: &Body| body.captured.iter().find(|(outer, _)| outer == output).map(|(_, own)| own.clone());
+        if let Some(own) = self.lock().body.as_ref().and_then(known) {
+            return own;
+        }
+        let name = format!("captured_{}", output.node().name().replace('/', "_"));
+        let built = self.root().op(PLACEHOLDER).named(&name).attr("dtype", output.dtype());
+        let own = built.attr("shape", output.shape()).output();
+        if let Some(body) = &mut self.lock().body {
+            body.captured.push((output.clone(), own.clone()));
+        }
+        own
+    }
+
+    /// What was captured: the outputs of other graphs, and the placeholders that stand for them.
+    pub(crate) fn captures(&self) -> (Vec<Output>, Vec<Output>) {
+        self.lock().body.as_ref().map(|body| body.captured.iter().cloned().unzip()).unwrap_or_default()
+    }
+
+    /// A name for a function that no function of the graph has.
+    pub(crate) fn unused_function_name(&self, wanted: &str) -> String {
+        let inner = self.lock();
+        let taken = |name: &String| inner.library.functions.contains_key(name);
+        let numbered = (1..).map(|number| format!("{wanted}_{number}"));
+        std::iter::once(wanted.to_string()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
     }
 
     /// The root scope.

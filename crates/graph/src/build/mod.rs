@@ -1,6 +1,7 @@
 //! Building graphs in Rust: scopes, nodes, outputs.
 
 mod fetch;
+mod function;
 mod graph;
 mod node;
 mod op_builder;
@@ -9,6 +10,7 @@ mod output;
 mod scope;
 
 pub use fetch::{Fetch, Fetchable};
+pub use function::{FunctionBuilder, copied_function, op_signature, output_names, to_function};
 pub use graph::{Graph, OpSet, ShapeQuery};
 pub use node::Node;
 pub use op_builder::OpBuilder;

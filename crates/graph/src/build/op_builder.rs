@@ -92,15 +92,42 @@ impl OpBuilder {
     }
 
     /// The node. If it cannot be built, the graph records the error and the returned node is a placeholder.
-    pub fn node(self) -> Node {
+    pub fn node(mut self) -> Node {
+        let entered = self.enter_function();
         let scope = self.scope.clone();
-        match self.build() {
+        match entered.and_then(|()| self.build()) {
             Ok(id) => Node::new(&scope, id),
             Err(error) => {
                 scope.graph().fail(error);
                 Node::new(&scope, INVALID_NODE)
             }
         }
+    }
+
+    /// Moves the node into the body of the innermost function from which it reads, which captures its other inputs.
+    fn enter_function(&mut self) -> Result<()> {
+        let own = self.scope.graph().clone();
+        if self.inputs.iter().flatten().all(|input| input.scope().graph().is_same(&own)) {
+            return Ok(());
+        }
+        let scopes = self.inputs.iter().flatten().map(Output::scope);
+        if let Some(deepest) = scopes.max_by_key(|scope| scope.graph().depth()) {
+            if deepest.graph().depth() > own.depth() {
+                self.scope = deepest.clone();
+            }
+        }
+        let graph = self.scope.graph().clone();
+        for input in self.inputs.iter_mut().flatten().filter(|input| !input.scope().graph().is_same(&graph)) {
+            if graph.depth() <= input.scope().graph().depth() {
+                return Err(invalid!(
+                    "Tensor {} must be from the same graph as the {} that reads it",
+                    input.name(),
+                    self.op
+                ));
+            }
+            *input = graph.captured(input);
+        }
+        Ok(())
     }
 
     fn build(mut self) -> Result<NodeId> {
