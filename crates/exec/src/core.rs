@@ -242,17 +242,26 @@ impl Core {
         }
     }
 
-    /// Removes iterations that have ended, oldest first, and the frame with the last of them.
+    /// Removes iterations that have ended, oldest first, and the frame with the last of them; then the same of the frame
+    /// around it.
     fn tidy(&mut self, program: &Program, frame_id: u32) {
-        if frame_id == 0 {
-            return;
+        let mut next = Some(frame_id);
+        while let Some(frame_id) = next {
+            next = match frame_id != 0 && self.tidy_iterations(program, frame_id) {
+                true => self.end_frame(program, frame_id),
+                false => None,
+            };
         }
+    }
+
+    /// Removes iterations that have ended; true if no iteration is left.
+    fn tidy_iterations(&mut self, program: &Program, frame_id: u32) -> bool {
         loop {
-            let Some(frame) = self.frames[frame_id as usize].as_mut() else { return };
-            let Some(oldest) = frame.iterations.front() else { return };
+            let Some(frame) = self.frames[frame_id as usize].as_mut() else { return false };
+            let Some(oldest) = frame.iterations.front() else { return false };
             let enters_missing = frame.first == 0 && frame.pending_enters > 0;
             if oldest.ops > 0 || oldest.frames > 0 || enters_missing {
-                return;
+                return false;
             }
             // The next iteration must begin before this one is removed, or the frame would look finished.
             if !frame.queued.is_empty() {
@@ -267,21 +276,21 @@ impl Core {
             frame.iterations.pop_front();
             frame.first += 1;
             if frame.iterations.is_empty() {
-                return self.end_frame(program, frame_id);
+                return true;
             }
         }
     }
 
-    /// Removes a frame that has ended. Exits that delivered no value deliver a dead one.
-    fn end_frame(&mut self, program: &Program, frame_id: u32) {
-        let Some(frame) = self.frames[frame_id as usize].take() else { return };
+    /// Removes a frame that has ended, and returns the frame around it. Exits that delivered no value deliver a dead one.
+    fn end_frame(&mut self, program: &Program, frame_id: u32) -> Option<u32> {
+        let frame = self.frames[frame_id as usize].take()?;
         self.free.push(frame_id);
         self.children.remove(&(frame.parent.0, frame.parent.1, frame.info));
         for exit in frame.dead_exits.iter().filter(|exit| !frame.live_exits.contains(exit)) {
             self.deliver(program, *exit, frame.parent, Produced::new(), true);
         }
         self.frame(frame.parent.0).iteration(frame.parent.1).frames -= 1;
-        self.tidy(program, frame.parent.0);
+        Some(frame.parent.0)
     }
 
     fn deliver_one(&mut self, program: &Program, node: u32, to: (u32, u64), value: Option<Value>) {

@@ -9,7 +9,7 @@ use graph::{
 use op::{Callable, Ctx, Done, Forks, Functions, Inputs, Kernel, Outputs, Setup, Value, later};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use status::{Result, internal, invalid, not_found};
+use status::{Result, exhausted, internal, invalid, not_found};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 use tensor::DType;
@@ -17,6 +17,10 @@ use tensor::DType;
 /// Returns the gradient function of a function. The caller of this crate provides it, so that `exec` need not know how
 /// to differentiate.
 pub type Differentiate = dyn Fn(&FunctionDef, &FunctionLibrary) -> Result<FunctionDef> + Send + Sync;
+
+/// The most functions with distinct attributes in a graph. Functions that pass their attributes on can combine them
+/// without end.
+const MAX_INSTANCES: usize = 100_000;
 
 /// The functions of a graph, on the devices of a task.
 pub struct Library {
@@ -89,15 +93,17 @@ impl Library {
         // Attributes that begin with an underscore are hints of the client and change nothing.
         let attrs: BTreeMap<_, _> = function.attrs.iter().filter(|(name, _)| !name.starts_with('_')).collect();
         let key = format!("{} {attrs:?}", function.name);
-        let body = self
-            .callables
-            .lock()
-            .entry(key)
-            .or_insert_with(|| {
-                Arc::new(Body { library: self.own.clone(), function: function.clone(), program: OnceLock::new() })
-            })
-            .clone();
-        Ok(body)
+        let mut callables = self.callables.lock();
+        if callables.len() >= MAX_INSTANCES && !callables.contains_key(&key) {
+            return Err(exhausted!(
+                "Function {} is called with new attributes: there are {MAX_INSTANCES} instances of functions already",
+                function.name
+            ));
+        }
+        let body = callables.entry(key).or_insert_with(|| {
+            Arc::new(Body { library: self.own.clone(), function: function.clone(), program: OnceLock::new() })
+        });
+        Ok(body.clone())
     }
 
     /// Compiles the body of a function.
@@ -135,7 +141,7 @@ impl Library {
 /// The function with the attributes of a call substituted: every argument and result is one tensor of a fixed type.
 fn instantiated(def: &FunctionDef, function: &Function) -> Result<FunctionDef> {
     let mut instance = def.clone();
-    instance.nodes = def.nodes.iter().map(|node| Arc::new(substituted(node, function))).collect();
+    instance.nodes = def.nodes.iter().map(|node| node.with_attrs_of(function).map(Arc::new)).collect::<Result<_>>()?;
     for args in [&mut instance.signature.inputs, &mut instance.signature.outputs] {
         for arg in args {
             match arg_types(&def.signature, arg, function)?[..] {
@@ -164,17 +170,20 @@ impl Callable for Body {
             Ok(program) => program.clone(),
             Err(error) => return done(Err(error.clone())),
         };
-        let args = (0..args.len()).map(|index| args.take(index).ok()).collect();
-        let options = RunOptions { env: ctx.env.clone(), args };
-        let finish = move |result: Result<Vec<Option<Value>>>| {
-            let _alive = library; // keeps the kernels of the body alive during the run
-            let outputs = result.and_then(|values| {
-                let live = |value: Option<Value>| value.ok_or_else(|| invalid!("Retval does not have value"));
-                values.into_iter().map(live).collect::<Result<Outputs>>()
-            });
-            done(outputs);
+        let env = match ctx.env.called(&self.function.name) {
+            Ok(env) => env,
+            Err(error) => return done(Err(error)),
         };
-        run(program, options, Box::new(finish));
+        let args = (0..args.len()).map(|index| args.take(index).ok()).collect();
+        let options = RunOptions { env: env.clone(), args };
+        let ended = env.clone();
+        let finish = move |result: Result<Vec<Option<Value>>>| {
+            ended.end_call(move || {
+                let _alive = library; // keeps the kernels of the body alive during the run
+                done(result.and_then(results));
+            });
+        };
+        env.run_call(move || run(program, options, Box::new(finish)));
     }
 
     fn fork(&self, forks: &Forks) -> Result<Arc<dyn Callable>> {
@@ -221,6 +230,12 @@ impl Callable for Forked {
         let library = forks.libraries::<LibraryForks>().of(&self.library);
         Ok(Arc::new(Forked { library, body: self.body.fork(forks)? }))
     }
+}
+
+/// The results of a body, none of which may be dead.
+fn results(values: Vec<Option<Value>>) -> Result<Outputs> {
+    let live = |value: Option<Value>| value.ok_or_else(|| invalid!("Retval does not have value"));
+    values.into_iter().map(live).collect()
 }
 
 /// The body of a function as a graph: arguments and results become nodes, attributes are substituted.
@@ -296,7 +311,7 @@ impl BodyGraph {
         ops: &dyn Signatures,
         library: &FunctionLibrary,
     ) -> Result<()> {
-        let node = substituted(node, function);
+        let node = node.with_attrs_of(function)?;
         let called = library.functions.get(&node.op).map(|function| &function.signature);
         let signature = called.or_else(|| ops.signature(&node.op));
         let signature = signature.ok_or_else(|| not_found!("Op type not registered '{}'", node.op))?;
@@ -315,7 +330,7 @@ impl BodyGraph {
     }
 
     fn add_node(&mut self, node: &Arc<NodeDef>, function: &Function) -> Result<()> {
-        let mut node = substituted(node, function);
+        let mut node = node.with_attrs_of(function)?;
         node.inputs = node.inputs.iter().map(|input| self.source(input)).collect::<Result<_>>()?;
         self.nodes.push(node);
         Ok(())
@@ -366,37 +381,5 @@ fn arg_types(signature: &Signature, arg: &Arg, function: &Function) -> Result<Ve
     match &arg.ty {
         ArgType::Fixed(dtype) if arg.number.is_none() => Ok(vec![*dtype]),
         _ => Ok(signature.arg_types(arg, &call)?.to_vec()),
-    }
-}
-
-/// A body node with the attributes of the call substituted.
-fn substituted(node: &Arc<NodeDef>, function: &Function) -> NodeDef {
-    let mut node = (**node).clone();
-    for value in node.attrs.values_mut() {
-        substitute(value, &function.attrs);
-    }
-    node
-}
-
-fn substitute(value: &mut AttrValue, attrs: &BTreeMap<String, AttrValue>) {
-    match value {
-        AttrValue::Placeholder(name) => {
-            if let Some(given) = attrs.get(name) {
-                *value = given.clone();
-            }
-        }
-        AttrValue::Func(function) if !function.attrs.is_empty() => {
-            let mut inner = (**function).clone();
-            inner.attrs.values_mut().for_each(|value| substitute(value, attrs));
-            *value = AttrValue::Func(Arc::new(inner));
-        }
-        AttrValue::List(list) => {
-            for function in list.funcs.iter_mut().filter(|function| !function.attrs.is_empty()) {
-                let mut inner = (**function).clone();
-                inner.attrs.values_mut().for_each(|value| substitute(value, attrs));
-                *function = Arc::new(inner);
-            }
-        }
-        _ => {}
     }
 }

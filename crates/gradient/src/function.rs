@@ -17,7 +17,8 @@ use tensor::DType;
 /// no result depends is zero.
 pub fn differentiate(registry: &Arc<Registry>, def: &FunctionDef, library: &FunctionLibrary) -> Result<FunctionDef> {
     let graph = Graph::with_ops(registry.clone());
-    for function in library.functions.values() {
+    // The signatures of other functions are not needed: a library may be large, and each of its functions asks.
+    for function in def.nodes.iter().filter_map(|node| library.functions.get(&node.op)) {
         graph.add_function((**function).clone());
     }
     let mut body = Body { graph, sources: FxHashMap::default(), args: Vec::new() };
@@ -69,27 +70,18 @@ impl Body {
 
     /// Adds the nodes of the body, each after its inputs.
     fn add_nodes(&mut self, def: &FunctionDef) -> Result<()> {
-        let mut waiting: Vec<&Arc<NodeDef>> = def.nodes.iter().collect();
         let mut made: FxHashMap<String, Node> = FxHashMap::default();
-        while !waiting.is_empty() {
-            let before = waiting.len();
-            let mut rest = Vec::new();
-            for node in waiting {
-                match self.ready(node, &made) {
-                    true => drop(made.insert(node.name.clone(), self.add_node(node, &made)?)),
-                    false => rest.push(node),
-                }
+        for place in order(def) {
+            let node = &def.nodes[place];
+            if !self.ready(node, &made) {
+                return Err(missing_input(def, node));
             }
-            if rest.len() == before {
-                return Err(invalid!(
-                    "Function {}: node '{}' has an input that does not exist or depends on the node itself",
-                    def.signature.name,
-                    rest[0].name
-                ));
-            }
-            waiting = rest;
+            made.insert(node.name.clone(), self.add_node(node, &made)?);
         }
-        Ok(())
+        match def.nodes.iter().find(|node| !made.contains_key(&node.name)) {
+            Some(node) => Err(missing_input(def, node)),
+            None => Ok(()),
+        }
     }
 
     fn ready(&self, node: &NodeDef, made: &FxHashMap<String, Node>) -> bool {
@@ -142,6 +134,39 @@ impl Body {
         let results: Vec<(String, Output)> = gradients.iter().enumerate().map(named).collect();
         to_function(&self.graph, &format!("{}_grad", def.signature.name), &self.args, &results)
     }
+}
+
+/// The nodes of a body in topological order, without those on cycles and behind them.
+fn order(def: &FunctionDef) -> Vec<usize> {
+    let places = def.nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place));
+    let places: FxHashMap<&str, usize> = places.collect();
+    let mut waiting = vec![0usize; def.nodes.len()];
+    let mut readers = vec![Vec::new(); def.nodes.len()];
+    for (place, node) in def.nodes.iter().enumerate() {
+        for input in &node.inputs {
+            let name = input.strip_prefix('^').unwrap_or(input);
+            let source = places.get(name.split(':').next().unwrap_or(name));
+            waiting[place] += usize::from(source.is_some());
+            source.into_iter().for_each(|&source| readers[source].push(place));
+        }
+    }
+    let mut order: Vec<usize> = (0..waiting.len()).filter(|&place| waiting[place] == 0).collect();
+    let mut next = 0;
+    while let Some(&place) = order.get(next) {
+        next += 1;
+        for &reader in &readers[place] {
+            waiting[reader] -= 1;
+            if waiting[reader] == 0 {
+                order.push(reader);
+            }
+        }
+    }
+    order
+}
+
+fn missing_input(def: &FunctionDef, node: &NodeDef) -> status::Error {
+    let (function, node) = (&def.signature.name, &node.name);
+    invalid!("Function {function}: node '{node}' has an input that does not exist or depends on the node itself")
 }
 
 fn fixed(arg: &Arg) -> Result<DType> {

@@ -27,6 +27,7 @@ mod op_facts;
 mod op_text;
 mod rendezvous_key;
 mod signature;
+mod substitute;
 pub mod wire;
 
 pub use attr::{AttrList, AttrValue, Function, TensorAttr};

@@ -1,5 +1,6 @@
 //! GraphDef, FunctionDef, AttrValue and OpDef, and back.
 
+use crate::substitute::MAX_DEPTH;
 use crate::{
     Arg, ArgType, AttrDef, AttrKind, AttrList, AttrValue, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef,
     Signature, Versions,
@@ -13,9 +14,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::DType;
 use tensor::wire::{decode_partial_shape, encode_partial_shape};
-
-/// The deepest nesting of functions in attributes that is decoded; bounds the recursion on untrusted input.
-const MAX_DEPTH: usize = 32;
 
 /// Reads a serialised graph.
 pub fn read_graph(bytes: impl Into<Bytes>) -> Result<GraphDef> {

@@ -1,6 +1,6 @@
 //! The context of a running kernel.
 
-use crate::{Cancel, Extensions, Rendezvous, Resources, Stats};
+use crate::{Calls, Cancel, Extensions, Rendezvous, Resources, Stats};
 use math::Pool;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct StepEnv {
     /// Threads over which kernels split their loops.
     pub pool: Arc<Pool>,
     /// Resources that end with the step: TensorArrays, stacks.
-    pub step_resources: Resources,
+    pub step_resources: Arc<Resources>,
     /// Where tensors change device or task.
     pub rendezvous: Arc<dyn Rendezvous>,
     /// Notifies waiting ops when the step is cancelled.
@@ -25,6 +25,8 @@ pub struct StepEnv {
     pub extensions: Extensions,
     /// Collects run times of nodes, including those in functions, if the step is traced.
     pub stats: Option<Arc<Stats>>,
+    /// The calls of functions that lead here, and those that wait.
+    pub calls: Calls,
 }
 
 /// The context of one run of a kernel.
@@ -56,12 +58,13 @@ impl StepEnv {
         Arc::new(StepEnv {
             step_id: 0,
             pool,
-            step_resources: Resources::new("step"),
+            step_resources: Arc::new(Resources::new("step")),
             rendezvous: Arc::new(SingleKernel),
             cancel: Arc::default(),
             spawn: Arc::new(|work| work()),
             extensions: Extensions::new(),
             stats: None,
+            calls: Calls::default(),
         })
     }
 }

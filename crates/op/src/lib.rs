@@ -5,6 +5,7 @@
 //! per node from a [`Setup`], which reads the attributes; it then runs many times with a [`Ctx`].
 #![forbid(unsafe_code)]
 
+mod calls;
 mod cancel;
 mod ctx;
 mod device_type;
@@ -26,6 +27,7 @@ mod stats;
 mod tensor_stream;
 mod variable;
 
+pub use calls::Calls;
 pub use cancel::{Cancel, CancelToken};
 pub use ctx::{Ctx, Spawn, StepEnv};
 pub use device_type::{CPU, DeviceType, DeviceTypes};

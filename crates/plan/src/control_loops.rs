@@ -101,21 +101,36 @@ impl Adding<'_> {
     /// The Merge of the control loop for `frame` on the task of node `at`. Creates it, and those of the enclosing
     /// frames, if missing. `named` provides the name.
     fn ensure(&mut self, frame: u32, at: NodeId, named: NodeId) -> Result<NodeId> {
-        let key = (frame, self.task(at));
-        if let Some(&merge) = self.loops.merges.get(&key) {
-            return Ok(merge);
+        let task = self.task(at);
+        let (mut frame, mut missing) = (frame, Vec::new());
+        let known = loop {
+            let merge = self.loops.merges.get(&(frame, task)).copied();
+            if frame == Frames::ROOT || merge.is_some() {
+                break merge;
+            }
+            missing.push(frame);
+            frame = self.found.all[frame as usize].parent;
+        };
+        let mut inner = match known {
+            Some(merge) => merge,
+            None => {
+                let attrs = [("dtype", DType::F32.into()), ("value", empty())];
+                self.add(named, CONST, &[], Frames::ROOT, &attrs)
+            }
+        };
+        for frame in missing.into_iter().rev() {
+            inner = self.add_loop(frame, inner, named)?;
+            self.loops.merges.insert((frame, task), inner);
         }
+        Ok(inner)
+    }
+
+    /// Adds the control loop of one frame, which begins when `outer` has run, and returns its Merge.
+    fn add_loop(&mut self, frame: u32, outer: NodeId, named: NodeId) -> Result<NodeId> {
         let info = self.found.all[frame as usize].clone();
         let condition = self.conditions.get(&frame).copied();
         let condition =
             condition.ok_or_else(|| invalid!("A cross-device loop must have a pivot predicate: {}", info.name))?;
-        let outer = match info.parent {
-            Frames::ROOT => {
-                let attrs = [("dtype", DType::F32.into()), ("value", empty())];
-                self.add(named, CONST, &[], Frames::ROOT, &attrs)
-            }
-            parent => self.ensure(parent, at, named)?,
-        };
         let name = AttrValue::from(info.name.as_str());
         let parallel = AttrValue::from(info.parallel_iterations);
         let dtype = || ("T", DType::F32.into());
@@ -125,7 +140,6 @@ impl Adding<'_> {
         let switch = self.add(named, SWITCH, &[(merge, 0), (condition, 0)], frame, &[dtype()]);
         let next = self.add(named, NEXT_ITERATION, &[(switch, 1)], frame, &[dtype()]);
         self.step.nodes[merge as usize].inputs.push(Edge { node: next, index: 0 });
-        self.loops.merges.insert(key, merge);
         Ok(merge)
     }
 

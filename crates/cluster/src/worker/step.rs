@@ -8,7 +8,7 @@ use crate::worker::steps::Step;
 use exec::{LocalRendezvous, RunOptions, Stats};
 use futures_channel::oneshot;
 use graph::RendezvousKey;
-use op::{Cancel, Rendezvous, Resources, StepEnv};
+use op::{Calls, Cancel, Rendezvous, Resources, StepEnv};
 use status::{Result, cancelled, internal, invalid};
 use std::sync::Arc;
 use tensor::Tensor;
@@ -114,12 +114,13 @@ fn start(run: Run<'_>, result_sender: oneshot::Sender<Result<()>>) {
     let env = Arc::new(StepEnv {
         step_id,
         pool: worker.pool.clone(),
-        step_resources: Resources::new("__per_step"),
+        step_resources: Arc::new(Resources::new("__per_step")),
         rendezvous: Arc::new(rendezvous),
         cancel,
         spawn: Arc::new(move |work| threads.spawn(work)),
         extensions: session.extensions.clone(),
         stats,
+        calls: Calls::default(),
     });
     let program = registered.program.clone();
     let finish = Box::new(move |result: Result<_>| {

@@ -1,5 +1,6 @@
 //! The executor with toy ops: numbers, sums, loops, errors.
 
+mod calls;
 mod toy;
 
 use status::Code;

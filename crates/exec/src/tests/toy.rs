@@ -132,18 +132,10 @@ pub fn try_run_simplified(text: &str) -> Result<i32> {
 
 /// The nodes that a trace shows, in order of their names; there is a function `twice`.
 pub fn traced(text: &str, noinline: bool) -> Vec<String> {
-    let twice = FunctionDef {
-        signature: Signature::parse("twice(x: int32) -> y: int32").expect("a signature"),
-        attrs: BTreeMap::from([("_noinline".to_string(), noinline.into())]),
-        nodes: parse("sum = Sum x x").nodes,
-        ret: BTreeMap::from([("y".to_string(), "sum:out:0".to_string())]),
-        control_ret: BTreeMap::new(),
-        arg_attrs: BTreeMap::new(),
-        resource_arg_unique_id: BTreeMap::new(),
-        encoded: Bytes::default(),
-    };
-    let mut functions = FunctionLibrary::default();
-    functions.functions.insert("twice".to_string(), Arc::new(twice));
+    let mut functions = library(&["twice(x: int32) -> y: int32 = sum = Sum x x; y = sum:out:0"]);
+    if let Some(twice) = functions.functions.get_mut("twice") {
+        Arc::make_mut(twice).attrs.insert("_noinline".to_string(), noinline.into());
+    }
     let stats = Arc::new(Stats::new());
     run_with(text, functions, Some(stats.clone()), as_it_is).expect("the graph runs");
     let mut names: Vec<String> = stats.take().iter().map(|node| node.name.to_string()).collect();
@@ -151,12 +143,65 @@ pub fn traced(text: &str, noinline: bool) -> Vec<String> {
     names
 }
 
+/// The number that arrives at `Out` in a graph with functions: `name(args) -> result: type = body; result = output`.
+pub fn try_run_calls(text: &str, functions: &[&str]) -> Result<i32> {
+    run_with(text, library(functions), None, as_it_is)
+}
+
+/// Starts such a graph, cancels it, and returns what it ends with.
+pub fn cancelled(text: &str, functions: &[&str]) -> Result<i32> {
+    let (env, results) = start(text, library(functions), None, as_it_is)?;
+    env.cancel.cancel(status::cancelled!("enough"));
+    result_of(&results)
+}
+
+fn library(functions: &[&str]) -> FunctionLibrary {
+    let mut library = FunctionLibrary::default();
+    for text in functions {
+        let (signature, body) = text.split_once(" = ").expect("a signature and a body");
+        let (body, result) = body.rsplit_once(';').expect("a body and a result");
+        let (name, source) = result.split_once('=').expect("a result");
+        let function = FunctionDef {
+            signature: Signature::parse(signature).expect("a signature"),
+            attrs: BTreeMap::new(),
+            nodes: parse(body).nodes,
+            ret: BTreeMap::from([(name.trim().to_string(), source.trim().to_string())]),
+            control_ret: BTreeMap::new(),
+            arg_attrs: BTreeMap::new(),
+            resource_arg_unique_id: BTreeMap::new(),
+            encoded: Bytes::default(),
+        };
+        library.functions.insert(function.signature.name.clone(), Arc::new(function));
+    }
+    library
+}
+
+type Results = mpsc::Receiver<Result<Vec<Option<Value>>>>;
+
 fn run_with(
     text: &str,
     functions: FunctionLibrary,
     stats: Option<Arc<Stats>>,
     make: fn(FlatGraph, &Kernels, &Arc<Library>) -> Result<Program>,
 ) -> Result<i32> {
+    let (_env, results) = start(text, functions, stats, make)?;
+    result_of(&results)
+}
+
+fn result_of(results: &Results) -> Result<i32> {
+    let mut results = results.recv().expect("the run ends")?;
+    match results.pop().flatten() {
+        Some(Value::Tensor(tensor)) => tensor.to_scalar(),
+        _ => Err(invalid!("the result is dead")),
+    }
+}
+
+fn start(
+    text: &str,
+    functions: FunctionLibrary,
+    stats: Option<Arc<Stats>>,
+    make: fn(FlatGraph, &Kernels, &Arc<Library>) -> Result<Program>,
+) -> Result<(Arc<StepEnv>, Results)> {
     let functions = Arc::new(functions);
     let registry = Arc::new(Registry::new(&[OPS]).expect("toy rows"));
     let kernels = Arc::new(Kernels::new(registry.clone()));
@@ -169,19 +214,19 @@ fn run_with(
     let env = Arc::new(StepEnv {
         step_id: 1,
         pool: Arc::new(Pool::new(1)),
-        step_resources: Resources::new("step"),
+        step_resources: Arc::new(Resources::new("step")),
         rendezvous: Arc::new(LocalRendezvous::default()),
         cancel: Arc::default(),
         extensions: Default::default(),
         stats,
+        calls: Default::default(),
         spawn: Arc::new(move |work| threads.spawn(work)),
     });
     let (send, receive) = mpsc::channel();
-    let finish = Box::new(move |result| drop(send.send(result)));
-    crate::run(program, RunOptions { env, args: Vec::new() }, finish);
-    let mut results: Vec<Option<Value>> = receive.recv().expect("the run ends")?;
-    match results.pop().flatten() {
-        Some(Value::Tensor(tensor)) => tensor.to_scalar(),
-        _ => Err(invalid!("the result is dead")),
-    }
+    let finish = Box::new(move |result| {
+        let _library = library; // the bodies of its functions run until now
+        drop(send.send(result));
+    });
+    crate::run(program, RunOptions { env: env.clone(), args: Vec::new() }, finish);
+    Ok((env, receive))
 }

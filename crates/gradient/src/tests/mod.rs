@@ -204,3 +204,16 @@ fn formulas_show_what_they_are_of() {
     let x = placeholder(&root(), "x", F32);
     assert_eq!(formula(&(&x * 2.0)), "Mul(x, [2.0])");
 }
+
+#[test]
+fn a_long_function_in_reverse_order_has_a_gradient_too() {
+    let names: Vec<String> = (0..20_000).map(|place| format!("n{place}")).collect();
+    let sources: Vec<String> =
+        std::iter::once("x".to_string()).chain(names.iter().map(|n| format!("{n}:output:0"))).collect();
+    let inputs: Vec<[&str; 1]> = sources.iter().map(|source| [source.as_str()]).collect();
+    let nodes: Vec<(&str, &str, &[&str])> =
+        names.iter().zip(&inputs).rev().map(|(name, input)| (name.as_str(), "Identity", &input[..])).collect();
+    let long = function(&nodes, "n19999:output:0");
+    let found = differentiate(&registry(), &long, &FunctionLibrary::default()).unwrap();
+    assert_eq!(found.ret["gradient_0"], "grad_y");
+}

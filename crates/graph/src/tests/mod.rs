@@ -5,4 +5,5 @@ mod frames;
 mod fuzz;
 mod op_text;
 mod rendezvous_key;
+mod substitute;
 mod wire;

@@ -1,10 +1,8 @@
 //! Function bodies with attributes substituted and names resolved.
 
-use graph::{AttrValue, Function, FunctionDef, NodeDef, Signature};
+use graph::{Function, FunctionDef, NodeDef, Signature};
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use tensor::DType;
 
 /// A function body that is being inlined.
@@ -28,7 +26,7 @@ impl Body {
             body.declare(name, tensors);
         }
         for node in &def.nodes {
-            let node = substituted(node, function);
+            let node = node.with_attrs_of(function)?;
             let signature = signature_of(&node.op)?;
             let mut next = 0;
             for arg in &signature.outputs {
@@ -72,28 +70,4 @@ impl Body {
 pub(super) fn arg_types(signature: &Signature, arg: &graph::Arg, function: &Function) -> Result<Vec<DType>> {
     let call = NodeDef { name: function.name.clone(), attrs: function.attrs.clone(), ..NodeDef::default() };
     Ok(signature.arg_types(arg, &call)?.to_vec())
-}
-
-fn substituted(node: &Arc<NodeDef>, function: &Function) -> NodeDef {
-    let mut node = (**node).clone();
-    node.attrs.values_mut().for_each(|value| substitute(value, &function.attrs));
-    node
-}
-
-fn substitute(value: &mut AttrValue, attrs: &BTreeMap<String, AttrValue>) {
-    let inside = |function: &Arc<Function>| {
-        let mut inner = (**function).clone();
-        inner.attrs.values_mut().for_each(|value| substitute(value, attrs));
-        Arc::new(inner)
-    };
-    match value {
-        AttrValue::Placeholder(name) => {
-            if let Some(given) = attrs.get(name) {
-                *value = given.clone();
-            }
-        }
-        AttrValue::Func(function) => *function = inside(function),
-        AttrValue::List(list) => list.funcs.iter_mut().for_each(|function| *function = inside(function)),
-        _ => {}
-    }
 }

@@ -8,11 +8,11 @@ use tensor::DType;
 /// Bound of the search from a handle back to the op that created it.
 const HOPS: usize = 64;
 
-impl Lowering<'_> {
-    pub(super) fn crosses(&self, node: &NodeDef) -> bool {
+impl<'a> Lowering<'a> {
+    pub(super) fn crosses(&mut self, node: &NodeDef) -> bool {
         let Some(device) = self.with_work(node, HOPS) else { return false };
         let own = self.task(&device);
-        self.has_far_resource(node, &own) || self.bodies_leave(node, &device, &own, &mut FxHashSet::default())
+        self.has_far_resource(node, &own) || self.bodies_leave(node, &device, &own)
     }
 
     /// The task of a device; the master's own if the device names none.
@@ -62,30 +62,81 @@ impl Lowering<'_> {
     }
 
     /// True if a body, or a function called in it, names another task. A native call runs on the device of its node.
-    fn bodies_leave(
-        &self,
-        node: &NodeDef,
-        device: &DeviceSpec,
-        own: &DeviceSpec,
-        seen: &mut FxHashSet<(String, DeviceSpec)>,
-    ) -> bool {
-        if self.is_native(node) {
-            return false;
+    fn bodies_leave(&mut self, node: &NodeDef, device: &DeviceSpec, own: &DeviceSpec) -> bool {
+        let called = self.called_bodies(node).into_iter();
+        called.fold(false, |leaves, name| leaves || self.body_leaves((name, device.clone()), own))
+    }
+
+    /// The same of one body on a device, which names its own task.
+    fn body_leaves(&mut self, body: (&'a str, DeviceSpec), own: &DeviceSpec) -> bool {
+        // Every body with the place of the body that calls it.
+        let mut found = vec![(body, 0)];
+        let mut seen: FxHashSet<(&str, DeviceSpec)> = found.iter().map(|(body, _)| body.clone()).collect();
+        let mut next = 0;
+        while let Some((body, _)) = found.get(next).cloned() {
+            let Some(calls) = self.calls_of(&body, own) else {
+                self.mark_leaving(&found, next);
+                return true;
+            };
+            found.extend(calls.into_iter().filter(|call| seen.insert(call.clone())).map(|call| (call, next)));
+            next += 1;
         }
-        called(node).into_iter().any(|function| {
-            let Some(def) = self.library.functions.get(&function.name) else { return false };
-            let is_new = !is_noinline(def) && seen.insert((function.name.clone(), device.clone()));
-            is_new
-                && def.nodes.iter().any(|inner| {
-                    let Ok(asked) = DeviceSpec::parse(&inner.device) else { return false };
-                    let asked = asked.or(device);
-                    self.task(&asked) != *own || self.bodies_leave(inner, &asked, own, seen)
-                })
-        })
+        self.leaving.extend(seen.into_iter().map(|body| (body, false)));
+        false
+    }
+
+    /// The bodies called in a body that does not leave its task itself; `None` if it does.
+    fn calls_of(&self, body: &(&'a str, DeviceSpec), own: &DeviceSpec) -> Option<Vec<(&'a str, DeviceSpec)>> {
+        match self.leaving.get(body) {
+            Some(true) => return None,
+            Some(false) => return Some(Vec::new()),
+            None => {}
+        }
+        let library = self.library;
+        let mut calls = Vec::new();
+        for node in library.functions.get(body.0).map_or(&[][..], |def| &def.nodes) {
+            let Ok(asked) = DeviceSpec::parse(&node.device) else { continue };
+            let asked = asked.or(&body.1);
+            if self.task(&asked) != *own {
+                return None;
+            }
+            calls.extend(self.called_bodies(node).into_iter().map(|name| (name, asked.clone())));
+        }
+        Some(calls)
+    }
+
+    /// Remembers that a body leaves its task, and so all bodies that lead to it.
+    fn mark_leaving(&mut self, found: &[((&'a str, DeviceSpec), usize)], mut place: usize) {
+        loop {
+            let (body, caller) = &found[place];
+            self.leaving.insert(body.clone(), true);
+            if place == 0 {
+                return;
+            }
+            place = *caller;
+        }
+    }
+
+    /// The functions whose bodies would replace a node.
+    fn called_bodies(&self, node: &NodeDef) -> Vec<&'a str> {
+        if self.is_native(node) {
+            return Vec::new();
+        }
+        let functions = called(node).into_iter().filter_map(|f| self.library.functions.get_key_value(&f.name));
+        functions.filter(|(_, def)| !is_noinline(def)).map(|(name, _)| name.as_str()).collect()
     }
 
     /// True if a function calls itself, so that it cannot be inlined.
-    pub(super) fn is_recursive(&self, name: &str) -> bool {
+    pub(super) fn is_recursive(&mut self, name: &str) -> bool {
+        if let Some(&known) = self.recursive.get(name) {
+            return known;
+        }
+        let found = self.calls_itself(name);
+        self.recursive.insert(name.to_string(), found);
+        found
+    }
+
+    fn calls_itself(&self, name: &str) -> bool {
         let mut seen: FxHashSet<&str> = FxHashSet::default();
         let mut queue = vec![name];
         while let Some(next) = queue.pop() {

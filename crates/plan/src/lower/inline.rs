@@ -6,9 +6,15 @@ use super::{Lowering, OWN_CALL, beside, function_attr, is_true, new_node, split_
 use graph::builtin_ops::{IDENTITY, NO_OP};
 use graph::{AttrValue, ControlFlow, DeviceSpec, Function, FunctionDef, NodeDef, TensorName};
 use rustc_hash::FxHashSet;
-use status::{Result, internal, invalid};
+use status::{Result, exhausted, internal, invalid};
 use std::sync::Arc;
 use tensor::DType;
+
+/// The deepest nesting of bodies in each other. The names of nodes grow with every body around them.
+const MAX_DEPTH: usize = 1000;
+
+/// The most memory that all inlined bodies may take. Functions that call others twice grow exponentially.
+const MAX_BYTES: usize = 128 << 20;
 
 /// A call that is being replaced.
 struct Call<'n> {
@@ -33,6 +39,7 @@ impl Lowering<'_> {
         if is_noinline(&def) || self.is_recursive(&function.name) {
             return Ok(());
         }
+        self.check_size(&function.name)?;
         let many_devices = by_attr || is_true(node, OWN_CALL);
         let mut call = Call { node, def, function, control: None, many_devices };
         call.control = self.add_input_control(&call);
@@ -40,7 +47,9 @@ impl Lowering<'_> {
         let prefix = format!("{}/", node.name);
         let this = &*self;
         let body = Body::new(&call.def, &call.function, &prefix, &args, |op| this.signature(op))?;
+        self.depth += 1;
         self.add_body_nodes(&call, &body, &args)?;
+        self.depth -= 1;
         let outputs = self.add_outputs(&call, &body)?;
         let executed = self.add_output_control(&call, &outputs);
         for (index, (tensor, _)) in outputs.iter().enumerate() {
@@ -50,6 +59,19 @@ impl Lowering<'_> {
         match is_true(node, OWN_CALL) {
             true => self.nodes[place] = None,
             false => self.leave_behind(place, node, outputs, Some(executed)),
+        }
+        Ok(())
+    }
+
+    fn check_size(&self, function: &str) -> Result<()> {
+        if self.depth >= MAX_DEPTH {
+            return Err(exhausted!("Function {function} cannot be inlined: calls nest deeper than {MAX_DEPTH}"));
+        }
+        if self.bytes > MAX_BYTES {
+            let limit = MAX_BYTES >> 20;
+            return Err(exhausted!(
+                "Function {function} cannot be inlined: the inlined functions take more than {limit} MiB"
+            ));
         }
         Ok(())
     }

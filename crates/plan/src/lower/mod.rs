@@ -38,7 +38,7 @@ pub fn lower(graph: &FlatGraph, ops: &dyn Signatures, options: &LowerOptions) ->
     let mut place = 0;
     while let Some(node) = lowering.nodes.get(place).cloned() {
         if let Some(node) = node {
-            lowering.visit(place, &node).map_err(|error| error.at_node(&node.name))?;
+            lowering.visit(place, &node).map_err(|error| error.at_node(&shown(&node.name)))?;
         }
         place += 1;
     }
@@ -63,6 +63,15 @@ struct Lowering<'a> {
     /// Nodes that took over the control edges of another.
     controls: FxHashMap<String, String>,
     count: usize,
+    /// For each node, how many bodies it is in.
+    depths: Vec<usize>,
+    /// How many bodies the nodes that are being added are in.
+    depth: usize,
+    /// An estimate of the memory of the nodes that were added.
+    bytes: usize,
+    /// Answers about functions: whether their bodies leave the task of a device, and whether they call themselves.
+    leaving: FxHashMap<(&'a str, DeviceSpec), bool>,
+    recursive: FxHashMap<String, bool>,
 }
 
 impl<'a> Lowering<'a> {
@@ -77,10 +86,16 @@ impl<'a> Lowering<'a> {
             outputs: FxHashMap::default(),
             controls: FxHashMap::default(),
             count: 0,
+            depths: vec![0; graph.nodes.len()],
+            depth: 0,
+            bytes: 0,
+            leaving: FxHashMap::default(),
+            recursive: FxHashMap::default(),
         }
     }
 
     fn visit(&mut self, place: usize, node: &NodeDef) -> Result<()> {
+        self.depth = self.depths[place];
         let Some(call) = self.function_call(node) else { return Ok(()) };
         if !self.wants(node, call) {
             return Ok(());
@@ -102,7 +117,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// True if a node requests lowering and needs it.
-    fn wants(&self, node: &NodeDef, call: FunctionCall) -> bool {
+    fn wants(&mut self, node: &NodeDef, call: FunctionCall) -> bool {
         if is_true(node, OWN_CALL) {
             return true;
         }
@@ -129,6 +144,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn add(&mut self, node: NodeDef) {
+        self.bytes += node_bytes(&node);
+        self.depths.push(self.depth);
         self.places.insert(node.name.clone(), self.nodes.len());
         self.nodes.push(Some(Arc::new(node)));
     }
@@ -205,6 +222,17 @@ impl<'a> Lowering<'a> {
             false => Arc::new(NodeDef { inputs, ..(**node).clone() }),
         }
     }
+}
+
+/// The beginning of a node's name, for errors: the names of nodes in bodies in bodies are long.
+fn shown(name: &str) -> String {
+    name.chars().take(256).collect()
+}
+
+/// An estimate of the memory that a node takes.
+fn node_bytes(node: &NodeDef) -> usize {
+    let texts = node.inputs.iter().map(String::len).sum::<usize>() + 2 * node.name.len() + node.device.len();
+    size_of::<NodeDef>() + 64 * (node.attrs.len() + node.inputs.len()) + texts
 }
 
 fn is_true(node: &NodeDef, attr: &str) -> bool {
