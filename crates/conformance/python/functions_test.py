@@ -170,7 +170,10 @@ class FunctionsTest(unittest.TestCase):
         again = call("a", "f0", "x")
         again.attr["f"].func.attr["g"].func.name = "f0"
         again.attr["f"].func.attr["g"].func.attr["g"].placeholder = "g"
-        self.refused(RESOURCE_EXHAUSTED, "has functions that nest deeper than 32", [function("f0", "a:output:0", again)])
+        first = call("a", "f0", "x")
+        first.attr["f"].func.attr["g"].func.name = "f0"
+        self.refused(RESOURCE_EXHAUSTED, "has functions that nest deeper than 32",
+                     [function("f0", "a:output:0", again), function("start", "a:output:0", first)], name="start")
 
 
 if __name__ == "__main__":
