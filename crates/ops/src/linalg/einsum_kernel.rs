@@ -182,10 +182,11 @@ where
     let (left_only, right_only) = (alone(left, right, output), alone(right, left, output));
     let x = Side::new(inputs[0].values::<T>()?, [of(left, &batch), of(left, &rows), of(left, &inner)], left_only);
     let y = Side::new(inputs[1].values::<T>()?, [of(right, &batch), of(right, &inner), of(right, &cols)], right_only);
-    let offsets: Vec<(usize, usize)> = places(&x.batch).into_iter().zip(places(&y.batch)).collect();
-    let count = offsets.len() * x.rows.0 * y.cols.0;
+    let count = batch.iter().map(|&label| size(label)).product::<usize>() * x.rows.0 * y.cols.0;
     let mut result = vec![T::default(); Shape::from([count]).checked_elements()?];
-    if count > 0 {
+    // A product over nothing is zero; an empty operand has no places to start at.
+    if count > 0 && !x.values.is_empty() && !y.values.is_empty() {
+        let offsets: Vec<(usize, usize)> = places(&x.batch).into_iter().zip(places(&y.batch)).collect();
         matmul_batch(ctx.pool(), x.matrix(), y.matrix(), &offsets, &mut result);
     }
     let order: Vec<Label> = [batch, rows, cols].concat();
