@@ -32,7 +32,7 @@ pub fn merge_bundles(systems: &FileSystems, parts: &[&str], target: &str, option
     let Some(first) = merge.header else {
         return Err(invalid!("At least one prefix checkpoint file must exist, but none existed."));
     };
-    systems.create_dirs(path::dirname(target))?;
+    systems.create_dir(path::dirname(target))?;
     let present = Present::of(systems, target)?;
     let files = merge.files.len() as u32;
     let shards = present.shards_beside(files);

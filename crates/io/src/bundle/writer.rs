@@ -34,9 +34,9 @@ struct Begun {
 }
 
 impl BundleWriter {
-    /// Starts a checkpoint with this prefix. Its folder is created if it does not exist.
+    /// Starts a checkpoint with this prefix. Its folder is created if only the last part of its name does not exist.
     pub fn create(systems: &FileSystems, prefix: &str) -> Result<BundleWriter> {
-        systems.create_dirs(path::dirname(prefix))?;
+        systems.create_dir(path::dirname(prefix))?;
         let present = Present::of(systems, prefix)?;
         let shards = present.shards_beside(1);
         let data = Pending::begin(systems, &data_path(prefix, 0, shards))?;

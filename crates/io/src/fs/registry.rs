@@ -93,6 +93,17 @@ impl FileSystems {
         self.of(name)?.delete_recursively(name)
     }
 
+    /// Creates a folder in an existing folder, unless it exists.
+    pub fn create_dir(&self, name: &str) -> Result<()> {
+        if name.is_empty() {
+            return Ok(());
+        }
+        match self.of(name)?.create_dir(name) {
+            Err(error) if error.code == Code::AlreadyExists => Ok(()),
+            done => done,
+        }
+    }
+
     /// Creates a folder and all missing folders that contain it.
     pub fn create_dirs(&self, name: &str) -> Result<()> {
         match name.is_empty() {
