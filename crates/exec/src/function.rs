@@ -90,9 +90,7 @@ impl Library {
         if !self.functions.functions.contains_key(&function.name) && function.name != SYMBOLIC_GRADIENT {
             return Err(not_found!("Function {} is not defined", function.name));
         }
-        // Attributes that begin with an underscore are hints of the client and change nothing.
-        let attrs: BTreeMap<_, _> = function.attrs.iter().filter(|(name, _)| !name.starts_with('_')).collect();
-        let key = format!("{} {attrs:?}", function.name);
+        let key = instance(function);
         let mut callables = self.callables.lock();
         if callables.len() >= MAX_INSTANCES && !callables.contains_key(&key) {
             return Err(exhausted!(
@@ -118,7 +116,7 @@ impl Library {
                 .ok_or_else(|| not_found!("Function {name} is not defined"))?,
         };
         let graph = body_graph(&def, function, self.kernels.registry().as_ref(), &self.functions)?;
-        let path = format!("{}/", function.name);
+        let path = format!("{}/", instance(function));
         Ok(Arc::new(compile(graph, &self.kernels, self, &path)?))
     }
 
@@ -136,6 +134,13 @@ impl Library {
         let differentiate = differentiate.ok_or_else(|| internal!("this library cannot differentiate functions"))?;
         Ok(Arc::new(differentiate(&instantiated(def, forward)?, &self.functions)?))
     }
+}
+
+/// What distinguishes the instances of functions: the name and the attributes. Attributes that begin with an underscore
+/// are hints of the client and change nothing.
+fn instance(function: &Function) -> String {
+    let attrs: BTreeMap<_, _> = function.attrs.iter().filter(|(name, _)| !name.starts_with('_')).collect();
+    format!("{} {attrs:?}", function.name)
 }
 
 /// The function with the attributes of a call substituted: every argument and result is one tensor of a fixed type.
