@@ -34,6 +34,8 @@ pub struct SessionConfig {
     pub cluster: Option<ClusterSpec>,
     /// Run the graph as it is, without any optimization.
     pub no_rewriting: bool,
+    /// Run conditionals that stay on one task as ops that call functions, and not as switches and merges.
+    pub functional_conditionals: bool,
     /// Return the cost graph of a step after this many steps of the same signature, and again after as many; zero for
     /// never.
     pub cost_graph_every: i64,
@@ -73,6 +75,7 @@ impl SessionConfig {
             log_placement: self.log_placement || default.log_placement,
             isolate_state: self.isolate_state || default.isolate_state,
             no_rewriting: self.no_rewriting || default.no_rewriting,
+            functional_conditionals: self.functional_conditionals || default.functional_conditionals,
             step_timeout: self.step_timeout.or(default.step_timeout),
             inter_op_threads: or(self.inter_op_threads, default.inter_op_threads),
             intra_op_threads: or(self.intra_op_threads, default.intra_op_threads),

@@ -1,6 +1,6 @@
 //! The combiner: the thread that currently owns the state of a run, applies outcomes to it and starts ready ops.
 
-use crate::control_flow::{argument, run_control_flow};
+use crate::control_flow::argument;
 use crate::core::{Core, Produced, Ready};
 use crate::executor::{Execution, Message, State, Work};
 use crate::kernel_call::{missing_input, panic_error};
@@ -213,7 +213,7 @@ impl<'a> Combiner<'a> {
                 self.core.results[*index] = work.inputs.into_iter().next().flatten();
                 Some(Ok(Produced::new()))
             }
-            Run::Flow(flow) => Some(run_control_flow(flow, node, work.inputs)),
+            Run::Flow(flow) => Some(self.execution.run_flow(flow, node, work)),
             Run::Later(_) => self.execution.run_later(node, work),
             _ => Some(self.execution.run_kernel(node, work)),
         };

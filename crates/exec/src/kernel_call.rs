@@ -1,5 +1,6 @@
 //! Calls kernels that answer before they return; turns a panic into an error of the step.
 
+use crate::control_flow::run_control_flow;
 use crate::core::Produced;
 use crate::executor::{Execution, Message, Work};
 use crate::node_stats::record;
@@ -30,6 +31,16 @@ impl Execution {
             record(stats, node, work.scheduled, start, result.as_ref().ok());
         }
         result.map_err(|error| error.at_node(&node.name))
+    }
+
+    /// Runs a node of control flow, which a trace shows too.
+    pub fn run_flow(&self, flow: &Flow, node: &Node, work: Work) -> Result<Produced> {
+        let start = self.env.stats.as_ref().map_or(0, |stats| stats.now());
+        let result = run_control_flow(flow, node, work.inputs);
+        if let Some(stats) = &self.env.stats {
+            record(stats, node, work.scheduled, start, result.as_ref().ok());
+        }
+        result
     }
 
     /// Finds tensors in files. A large one that is only sent to other tasks stays in its file until it is sent.

@@ -48,6 +48,9 @@ pub struct FlatGraph {
     names: FxHashMap<String, NodeId>,
 }
 
+/// The attribute of a node that has the outputs of a lowered conditional or loop of the same name.
+pub const LOWERED: &str = "_lowered";
+
 /// A reference to a node's output, as users write it: `x`, `x:1` or `^x`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorName<'a> {
@@ -185,7 +188,8 @@ impl FlatGraph {
         for (place, (edge, &wanted)) in inputs.iter().zip(&node.input_types).enumerate() {
             let source = &self.nodes[edge.node as usize];
             let Some(&found) = source.output_types.get(edge.index as usize) else {
-                let is_branch = matches!(source.facts.function_call, Some(FunctionCall::If | FunctionCall::While));
+                let is_branch = matches!(source.facts.function_call, Some(FunctionCall::If | FunctionCall::While))
+                    || source.def.attrs.contains_key(LOWERED);
                 return Err(invalid!(
                     "Node '{}': Connecting to invalid output {} of source node {} which has {} outputs.{}",
                     node.def.name,

@@ -37,7 +37,7 @@ pub use build::{
 };
 pub use def::{FunctionDef, FunctionLibrary, GraphDef, NodeDef, Versions};
 pub use device::DeviceSpec;
-pub use flat::{Edge, FlatGraph, FlatNode, NodeId, TensorName};
+pub use flat::{Edge, FlatGraph, FlatNode, LOWERED, NodeId, TensorName};
 pub use frames::{Frame, FrameNode, Frames};
 pub use hash::hash64;
 pub use import::ImportOptions;

@@ -96,13 +96,18 @@ fn milliseconds(number: i64) -> Option<Duration> {
     u64::try_from(number).ok().filter(|&ms| ms > 0).map(Duration::from_millis)
 }
 
+/// TensorFlow's executor that knows no control flow: with it, conditionals stay functions.
+const SINGLE_THREADED: &str = "SINGLE_THREADED_EXECUTOR";
+
 pub(crate) fn session_config(config: pb::ConfigProto, target: String) -> Result<SessionConfig> {
     session_options::warn_of_ignored(&config);
     let graph_options = config.graph_options.unwrap_or_default();
     let rewrite = graph_options.rewrite_options.unwrap_or_default();
     let level = graph_options.optimizer_options.map_or(0, |options| options.opt_level);
     let cluster = config.cluster_def.filter(|def| !def.job.is_empty()).map(cluster_spec).transpose()?;
+    let executor = config.experimental.as_ref().map_or("", |options| &options.executor_type);
     Ok(SessionConfig {
+        functional_conditionals: executor == SINGLE_THREADED,
         device_filters: config.device_filters,
         soft_placement: config.allow_soft_placement,
         log_placement: config.log_device_placement,

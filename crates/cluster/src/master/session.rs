@@ -56,7 +56,7 @@ impl MasterSession {
             .map(|device| Ok(Device::new(DeviceSpec::parse(&device.name)?, device.incarnation, &worker.device_types)))
             .collect::<Result<Vec<_>>>()?;
         let (graph, placement) = run_long(&*worker.runtime, || {
-            let graph = lowered(FlatGraph::new(&def, worker.registry.as_ref())?, worker, &own)?;
+            let graph = lowered(FlatGraph::new(&def, worker.registry.as_ref())?, worker, &own, &config)?;
             let placement = plan::place(&graph, &devices, &[], config.soft_placement)?;
             Ok((graph, placement))
         })?;
@@ -116,7 +116,7 @@ impl MasterSession {
         let mut graph = (*state.graph).clone();
         let first = graph.nodes.len();
         graph.extend(def, self.worker.registry.as_ref())?;
-        let graph = lowered(graph, &self.worker, &self.own)?;
+        let graph = lowered(graph, &self.worker, &self.own, &self.config)?;
         let placement = plan::place(&graph, &self.devices, &state.placement, self.config.soft_placement)?;
         if self.config.log_placement {
             log_placement(&graph, &placement, &self.devices, first);
@@ -139,9 +139,9 @@ impl MasterSession {
     }
 }
 
-/// The graph with the bodies of functions that span several tasks inlined.
-fn lowered(graph: FlatGraph, worker: &Worker, own: &Task) -> Result<FlatGraph> {
-    let options = LowerOptions { home: own.spec(), always: false };
+/// The graph with the bodies of functions that span several tasks inlined, and with conditionals as switches and merges.
+fn lowered(graph: FlatGraph, worker: &Worker, own: &Task, config: &SessionConfig) -> Result<FlatGraph> {
+    let options = LowerOptions { home: own.spec(), conditionals: !config.functional_conditionals };
     Ok(plan::lower(&graph, worker.registry.as_ref(), &options)?.unwrap_or(graph))
 }
 

@@ -50,11 +50,12 @@ pub(crate) fn ignored(config: &pb::ConfigProto) -> Vec<Ignored> {
     );
     check(
         config.experimental.clone().is_some_and(|mut options| {
-            options.share_session_state_in_clusterspec_propagation = false; // this one is read
+            options.share_session_state_in_clusterspec_propagation = false; // these two are read
+            options.executor_type.clear();
             is_changed(&options)
         }),
         "experimental",
-        "only share_session_state_in_clusterspec_propagation is read",
+        "only share_session_state_in_clusterspec_propagation and executor_type are read",
     );
     found.extend(config.graph_options.iter().flat_map(ignored_of_graph));
     found.extend(config.rpc_options.iter().flat_map(ignored_of_rpc));

@@ -8,8 +8,8 @@ mod repeat;
 
 use graph::builtin_ops::{IDENTITY_N, NO_OP};
 use graph::{
-    AttrList, AttrValue, DeviceSpec, FlatGraph, Function, FunctionCall, FunctionLibrary, GraphDef, NodeDef, Signature,
-    Signatures, TensorName,
+    AttrList, AttrValue, DeviceSpec, FlatGraph, Function, FunctionCall, FunctionLibrary, GraphDef, LOWERED, NodeDef,
+    Signature, Signatures, TensorName,
 };
 use rustc_hash::FxHashMap;
 use status::{Result, invalid, not_found};
@@ -22,12 +22,13 @@ use tensor::DType;
 pub struct LowerOptions {
     /// The task of nodes that name none: the master's own.
     pub home: DeviceSpec,
-    /// Also lower ops that stay on one task.
-    pub always: bool,
+    /// Also lower conditionals that stay on one task. Their inputs then end where a branch is not taken, and a trace shows
+    /// which one was.
+    pub conditionals: bool,
 }
 
 /// Replaces `If`, `Case` and `While` nodes that request it by Switch, Merge and loops, and calls by the bodies of
-/// their functions, where the bodies or their resources are on other tasks. A replaced node is succeeded by one of
+/// their functions, where the bodies or their resources are on other tasks or the options say so. A replaced node is succeeded by one of
 /// the same name with the same outputs; existing nodes keep their numbers, new ones follow. `None` if nothing is to
 /// be lowered.
 pub fn lower(graph: &FlatGraph, ops: &dyn Signatures, options: &LowerOptions) -> Result<Option<FlatGraph>> {
@@ -47,6 +48,10 @@ pub fn lower(graph: &FlatGraph, ops: &dyn Signatures, options: &LowerOptions) ->
     }
     lowering.finish(graph, ops).map(Some)
 }
+
+/// Bounds of lowering what need not be lowered: the nesting of bodies, and the memory of the bodies.
+const HOME_DEPTH: usize = 64;
+const HOME_BYTES: usize = 16 << 20;
 
 /// Marks calls created here: they are always inlined, and their bodies keep their own devices.
 const OWN_CALL: &str = "_lower_as_multi_device_function";
@@ -123,7 +128,13 @@ impl<'a> Lowering<'a> {
         }
         let for_compiler = is_true(node, "_XlaMustCompile") || node.attrs.contains_key("_xla_compile_id");
         let asks = call == FunctionCall::Plain || is_true(node, "_lower_using_switch_merge");
-        asks && !for_compiler && (self.options.always || self.crosses(node))
+        asks && !for_compiler && (self.may_lower_at_home(call) || self.crosses(node))
+    }
+
+    /// True for conditionals that stay on one task, as long as their bodies are few: they also run as they are.
+    fn may_lower_at_home(&self, call: FunctionCall) -> bool {
+        let is_conditional = matches!(call, FunctionCall::If | FunctionCall::Case);
+        is_conditional && self.options.conditionals && self.depth < HOME_DEPTH && self.bytes < HOME_BYTES
     }
 
     fn signature(&self, op: &str) -> Result<&Signature> {
@@ -182,13 +193,16 @@ impl<'a> Lowering<'a> {
 
     /// Adds a node with the name of the replaced one: it has its outputs, if any, and its control edges.
     fn leave_behind(&mut self, place: usize, node: &NodeDef, outputs: Vec<(String, DType)>, waits: Option<String>) {
-        let (op, attrs) = match outputs.is_empty() {
+        let (op, mut attrs) = match outputs.is_empty() {
             true => (NO_OP, BTreeMap::new()),
             false => {
                 let types: Vec<DType> = outputs.iter().map(|(_, dtype)| *dtype).collect();
                 (IDENTITY_N, BTreeMap::from([("T".to_string(), types.into())]))
             }
         };
+        if self.function_call(node).is_some_and(|call| call != FunctionCall::Plain) {
+            attrs.insert(LOWERED.to_string(), true.into());
+        }
         let mut inputs: Vec<String> = outputs.into_iter().map(|(tensor, _)| tensor).collect();
         inputs.extend(waits.map(|name| format!("^{name}")));
         let (name, device) = (node.name.clone(), node.device.clone());

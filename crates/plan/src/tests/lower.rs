@@ -5,7 +5,7 @@ use crate::{LowerOptions, Signature, lower, partition, place, prune};
 use graph::{DeviceSpec, FlatGraph};
 
 fn options() -> LowerOptions {
-    LowerOptions { home: DeviceSpec::parse("/job:worker/replica:0/task:0").unwrap(), always: false }
+    LowerOptions { home: DeviceSpec::parse("/job:worker/replica:0/task:0").unwrap(), conditionals: false }
 }
 
 fn lowered(text: &str) -> Option<FlatGraph> {
@@ -239,8 +239,8 @@ fn functions_on_one_task_are_not_lowered() {
     check_stays(&IF.replace("task:1", "task:0"));
     check_stays(&IF.replace("@/job:worker/task:1", "").replace("cond StatelessIf", "cond StatelessIf @/job:ps/task:3"));
     check_stays(&IF.replace("_lower_using_switch_merge=true", ""));
-    let always = LowerOptions { always: true, ..options() };
-    assert!(lower(&graph(&IF.replace("task:1", "task:0")), &ops(), &always).unwrap().is_some());
+    let conditionals = LowerOptions { conditionals: true, ..options() };
+    assert!(lower(&graph(&IF.replace("task:1", "task:0")), &ops(), &conditionals).unwrap().is_some());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use status::{Code, Result};
 
 fn lowered(text: &str) -> Result<Option<FlatGraph>> {
     let home = DeviceSpec::parse("/job:worker/replica:0/task:0").unwrap();
-    lower(&graph(text), &ops(), &LowerOptions { home, always: false })
+    lower(&graph(text), &ops(), &LowerOptions { home, conditionals: true })
 }
 
 /// A call of the first of functions, each of which calls the next one; the last names another task.
@@ -67,6 +67,13 @@ fn hundreds_of_conditionals_in_conditionals_are_lowered() {
 fn thousands_of_calls_in_calls_are_too_deep() {
     refused(&calls(3_000, false), "Function f1000 cannot be inlined: calls nest deeper than 1000");
     refused(&conditionals(3_000), " cannot be inlined: the inlined functions take more than ");
+}
+
+#[test]
+fn conditionals_on_one_task_are_lowered_to_a_depth() {
+    let graph = lowered(&conditionals(3_000).replace("@/job:worker/task:1", "")).unwrap().unwrap();
+    let left = graph.nodes.iter().filter(|node| node.def.op == "If").count();
+    assert_eq!(left, 1);
 }
 
 #[test]
