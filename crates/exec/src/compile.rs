@@ -4,13 +4,13 @@ use crate::frame::State;
 use crate::program::{FrameInfo, Kind, Node, OutEdge, Program};
 use crate::{Kernels, Library};
 use graph::{FlatGraph, FlatNode, Frame, FrameNode, Frames, Signatures};
-use op::{Flow, Kernel, Resources, Run, Setup};
+use op::{Flow, Kernel, Resources, Run, Setup, Siblings};
 use parking_lot::Mutex;
 use status::Result;
 use std::sync::Arc;
 
 /// The devices of a task.
-pub trait Devices: Send + Sync {
+pub trait Devices: Siblings {
     /// The full name and the resources of the device that a node requests.
     fn device(&self, name: &str) -> Result<(String, Arc<Resources>)>;
 }
@@ -69,7 +69,10 @@ fn make_kernel(flat: &FlatNode, kernels: &Kernels, library: &Arc<Library>, path:
     let signature = function.map(|function| &function.signature).or_else(|| registry.signature(&def.op));
     let signature = signature.ok_or_else(|| status::not_found!("Op type not registered '{}'", def.op))?;
     let types = (&flat.input_types[..], &flat.output_types[..]);
-    let setup = Setup::new(def, signature, types, &device, &resources, &**library);
+    let mut setup = Setup::new(def, signature, types, &device, &resources, &**library);
+    if !path.is_empty() {
+        setup = setup.in_function(library.siblings());
+    }
     match function {
         Some(_) => Ok(Arc::new(library.call_kernel(&setup)?)),
         None => kernels.kernel(&setup, path, signature.stateful),

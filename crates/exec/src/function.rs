@@ -6,7 +6,7 @@ use graph::{
     Arg, ArgType, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
     Signatures,
 };
-use op::{Callable, Ctx, Done, Forks, Functions, Inputs, Kernel, Outputs, Setup, Value, later};
+use op::{Callable, Ctx, Done, Forks, Functions, Inputs, Kernel, Outputs, Setup, Siblings, Value, later};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, exhausted, internal, invalid, not_found};
@@ -62,6 +62,10 @@ impl Library {
 
     pub(crate) fn devices(&self) -> &dyn Devices {
         &*self.devices
+    }
+
+    pub(crate) fn siblings(&self) -> Arc<dyn Siblings> {
+        self.devices.clone()
     }
 
     /// True if an op is a function that may be inlined.

@@ -13,17 +13,27 @@ pub trait Resource: Any + Send + Sync {
     const TYPE_NAME: &'static str;
 }
 
+/// The devices of a task, for ops that may use the resources of all of them.
+pub trait Siblings: Send + Sync {
+    /// The resources of the device with this full name, if it is one of the task.
+    fn resources_of(&self, device: &str) -> Option<Arc<Resources>>;
+}
+
 /// A device as its kernels see it: its name and its resources.
 #[derive(Clone)]
 pub struct Home {
     device: Arc<str>,
     resources: Arc<Resources>,
+    /// In the body of a function, the other devices of the task: the handles that are passed to a function decide where
+    /// its ops run, and all devices share the memory of the task.
+    siblings: Option<Arc<dyn Siblings>>,
 }
 
 impl Home {
     /// The device a node runs on.
     pub fn of(setup: &Setup<'_>) -> Home {
-        Home { device: setup.device().into(), resources: setup.resources().clone() }
+        let (resources, siblings) = (setup.resources().clone(), setup.siblings().cloned());
+        Home { device: setup.device().into(), resources, siblings }
     }
 
     /// Its full name.
@@ -55,8 +65,7 @@ impl Home {
 
     /// The resource behind a handle.
     pub fn find<T: Resource>(&self, handle: &ResourceHandle) -> Result<Arc<T>> {
-        self.check::<T>(handle)?;
-        self.resources.find(&handle.container, &handle.name, T::TYPE_NAME)
+        check::<T>(handle, self)?.find(&handle.container, &handle.name, T::TYPE_NAME)
     }
 
     /// The resource behind a handle, created if missing.
@@ -65,53 +74,50 @@ impl Home {
         handle: &ResourceHandle,
         make: impl FnOnce() -> Result<T>,
     ) -> Result<Arc<T>> {
-        self.check::<T>(handle)?;
-        self.resources.get_or_create(&handle.container, &handle.name, make)
+        check::<T>(handle, self)?.get_or_create(&handle.container, &handle.name, make)
     }
 
     /// Removes the resource behind a handle, whatever its type.
     pub fn destroy(&self, handle: &ResourceHandle) -> Result<()> {
-        self.check_device(handle)?;
-        if self.resources.remove_any(&handle.container, &handle.name) {
+        let resources = self.resources_of(handle)?;
+        if resources.remove_any(&handle.container, &handle.name) {
             return Ok(());
         }
-        let container = self.resources.container(&handle.container);
-        if !self.resources.has_container(container) {
+        let container = resources.container(&handle.container);
+        if !resources.has_container(container) {
             return Err(not_found!("Container {container} does not exist."));
         }
         Err(not_found!("Resource {container}/{}/<unknown> does not exist.", handle.name))
     }
 
-    fn check_device(&self, handle: &ResourceHandle) -> Result<()> {
+    /// The resources of the device that a handle names: this one or, in a function, another of its task.
+    pub fn resources_of(&self, handle: &ResourceHandle) -> Result<Arc<Resources>> {
         if handle.device == *self.device {
-            return Ok(());
+            return Ok(self.resources.clone());
         }
-        Err(invalid!(
-            "Trying to access resource {} located in device {} from device {}",
-            handle.name,
-            handle.device,
-            self.device
-        ))
+        let found = self.siblings.as_ref().and_then(|siblings| siblings.resources_of(&handle.device));
+        found.ok_or_else(|| {
+            let (name, device) = (&handle.name, &handle.device);
+            invalid!("Trying to access resource {name} located in device {device} from device {}", self.device)
+        })
     }
+}
 
-    fn check<T: Resource>(&self, handle: &ResourceHandle) -> Result<()> {
-        self.check_device(handle)?;
-        if handle.type_name == T::TYPE_NAME {
-            return Ok(());
-        }
-        let wanted = hash64(T::TYPE_NAME.as_bytes());
-        if handle.hash_code == wanted {
-            return Ok(());
-        }
-        Err(invalid!(
-            "Trying to access a handle's resource using the wrong type. The handle points to a resource (name '{}') of \
-             type '{}' (hash code {}) but you are trying to access the resource as type '{}' (hash code {wanted})",
-            handle.name,
-            demangled(&handle.type_name),
-            handle.hash_code,
-            demangled(T::TYPE_NAME)
-        ))
+/// The resources of the device that a handle names, if the handle is of this type.
+fn check<T: Resource>(handle: &ResourceHandle, home: &Home) -> Result<Arc<Resources>> {
+    let resources = home.resources_of(handle)?;
+    let wanted = hash64(T::TYPE_NAME.as_bytes());
+    if handle.type_name == T::TYPE_NAME || handle.hash_code == wanted {
+        return Ok(resources);
     }
+    Err(invalid!(
+        "Trying to access a handle's resource using the wrong type. The handle points to a resource (name '{}') of \
+         type '{}' (hash code {}) but you are trying to access the resource as type '{}' (hash code {wanted})",
+        handle.name,
+        demangled(&handle.type_name),
+        handle.hash_code,
+        demangled(T::TYPE_NAME)
+    ))
 }
 
 /// The one handle of a resource tensor.

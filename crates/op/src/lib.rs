@@ -35,7 +35,7 @@ pub use extensions::Extensions;
 pub use facts::{Facts, Fusion, PLAIN};
 pub use function::{Callable, Forks, Functions};
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
-pub use home::{Home, Resource, handle_of};
+pub use home::{Home, Resource, Siblings, handle_of};
 pub use kernel::{
     Cost, Done, Elementwise, Flow, Inputs, Kernel, Outputs, Peek, Run, Transfer, Value, binary, later, many, source,
     stored, unary,

@@ -1,6 +1,6 @@
 //! The description of a node from which its kernel is built; attributes are read here, once.
 
-use crate::{Callable, Functions, Resources};
+use crate::{Callable, Functions, Resources, Siblings};
 use graph::{AttrList, AttrValue, Function, NodeDef, Signature};
 use status::{Result, internal, invalid};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ pub struct Setup<'a> {
     device: &'a str,
     resources: &'a Arc<Resources>,
     functions: &'a dyn Functions,
+    siblings: Option<Arc<dyn Siblings>>,
 }
 
 impl<'a> Setup<'a> {
@@ -27,7 +28,18 @@ impl<'a> Setup<'a> {
         resources: &'a Arc<Resources>,
         functions: &'a dyn Functions,
     ) -> Setup<'a> {
-        Setup { def, signature, input_types: types.0, output_types: types.1, device, resources, functions }
+        let (input_types, output_types) = types;
+        Setup { def, signature, input_types, output_types, device, resources, functions, siblings: None }
+    }
+
+    /// The same node in the body of a function, whose arguments may be handles of resources on these devices.
+    pub fn in_function(self, siblings: Arc<dyn Siblings>) -> Setup<'a> {
+        Setup { siblings: Some(siblings), ..self }
+    }
+
+    /// In the body of a function, the devices of the task.
+    pub fn siblings(&self) -> Option<&Arc<dyn Siblings>> {
+        self.siblings.as_ref()
     }
 
     /// The node as described.

@@ -6,7 +6,7 @@ use crate::{ClusterSpec, Task};
 use exec::{Devices, Kernels, Library, Program, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
 use membership::{Member, SyncPolicy};
-use op::{DeviceTypes, Extensions, Resources};
+use op::{DeviceTypes, Extensions, Resources, Siblings};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, aborted, invalid};
@@ -122,6 +122,13 @@ impl WorkerSession {
 
 struct SessionDevices {
     devices: Vec<LocalDevice>,
+}
+
+impl Siblings for SessionDevices {
+    fn resources_of(&self, device: &str) -> Option<Arc<Resources>> {
+        let found = self.devices.iter().find(|own| own.name == device);
+        found.map(|device| device.resources.clone())
+    }
 }
 
 impl Devices for SessionDevices {

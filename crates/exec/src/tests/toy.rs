@@ -5,8 +5,8 @@ use graph::{AttrValue, ControlFlow, FlatGraph, Forwards, FunctionDef, FunctionLi
 use math::Pool;
 use op::shapes::unknown;
 use op::{
-    Facts, Flow, Grad, Kernel, Op, PLAIN, Registry, Resources, Setup, Stats, StepEnv, Value, binary, many, outputs,
-    source, unary,
+    Facts, Flow, Grad, Kernel, Op, PLAIN, Registry, Resources, Setup, Siblings, Stats, StepEnv, Value, binary, many,
+    outputs, source, unary,
 };
 use status::{Result, invalid};
 use std::collections::BTreeMap;
@@ -104,6 +104,12 @@ fn parse(text: &str) -> GraphDef {
 }
 
 struct Nowhere(Arc<Resources>);
+
+impl Siblings for Nowhere {
+    fn resources_of(&self, _: &str) -> Option<Arc<Resources>> {
+        None
+    }
+}
 
 impl Devices for Nowhere {
     fn device(&self, name: &str) -> Result<(String, Arc<Resources>)> {

@@ -67,7 +67,7 @@ fn assign_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let handle = handle_of(&handle)?;
         let make = || Ok(Variable::new(&handle.name, value.dtype()));
         let variable = home.find_or_create(handle, make)?;
-        home.resources().observe_variable(false, &handle.container, &handle.name, &variable);
+        home.resources_of(handle)?.observe_variable(false, &handle.container, &handle.name, &variable);
         store(&variable, value, validate_shape)?;
         Ok(outputs![])
     })

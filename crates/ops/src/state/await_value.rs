@@ -57,8 +57,8 @@ impl Waiting {
         match home.find::<Variable>(&handle) {
             Ok(variable) => self.for_variable(&variable),
             Err(_) => {
-                let (resources, container, name) =
-                    (home.resources().clone(), handle.container.clone(), handle.name.clone());
+                let resources = home.resources_of(&handle).unwrap_or_else(|_| home.resources().clone());
+                let (container, name) = (handle.container.clone(), handle.name.clone());
                 let call = self.later(move |waiting| waiting.for_named(home, handle));
                 resources.when_created::<Variable>(&container, &name, call);
             }

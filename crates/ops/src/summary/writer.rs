@@ -102,7 +102,7 @@ fn close_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let tensor = inputs.tensor(0)?;
         let handle = handle_of(&tensor)?;
         let writer = home.find::<SummaryWriter>(handle)?;
-        home.resources().remove::<SummaryWriter>(&handle.container, &handle.name);
+        home.resources_of(handle)?.remove::<SummaryWriter>(&handle.container, &handle.name);
         writer.flush()?;
         Ok(outputs![])
     })
