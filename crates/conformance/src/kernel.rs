@@ -193,7 +193,7 @@ fn check_inputs(types: &[DType], state: &State) -> Result<()> {
 pub(crate) struct NoFunctions;
 
 impl Functions for NoFunctions {
-    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
+    fn instantiate(&self, function: &Function, _: &str) -> Result<Arc<dyn Callable>> {
         Err(not_found!("Function {} is not defined.", function.name))
     }
 }

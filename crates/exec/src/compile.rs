@@ -2,17 +2,22 @@
 
 use crate::frame::State;
 use crate::program::{FrameInfo, Kind, Node, OutEdge, Program};
-use crate::{Kernels, Library};
+use crate::{Kernels, Library, Target};
 use graph::{FlatGraph, FlatNode, Frame, FrameNode, Frames, Signatures};
 use op::{Flow, Kernel, Resources, Run, Setup, Siblings};
 use parking_lot::Mutex;
-use status::Result;
+use status::{Result, internal};
 use std::sync::Arc;
 
 /// The devices of a task.
 pub trait Devices: Siblings {
     /// The full name and the resources of the device that a node requests.
     fn device(&self, name: &str) -> Result<(String, Arc<Resources>)>;
+
+    /// The device that the call of a function names. Parts of the name that are missing are those of `from`.
+    fn target(&self, name: &str, _from: &str) -> Result<Target> {
+        Err(internal!("Currently don't support instantiating functions on device: {name}"))
+    }
 }
 
 /// Simplifies and compiles a graph.

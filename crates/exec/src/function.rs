@@ -1,6 +1,6 @@
 //! Functions of a graph: a body is compiled to a program, and a call runs it.
 
-use crate::{Devices, Kernels, Program, RunOptions, compile, run};
+use crate::{Devices, Kernels, Program, RemoteFunction, RunOptions, Target, compile, run};
 use graph::builtin_ops::{ARG, RETVAL, SYMBOLIC_GRADIENT};
 use graph::{
     Arg, ArgType, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
@@ -78,23 +78,23 @@ impl Library {
     pub(crate) fn call_kernel(&self, setup: &Setup<'_>) -> Result<Kernel> {
         let def = setup.def();
         let function = Function { name: def.op.clone(), attrs: def.attrs.clone() };
-        let callable = self.instantiate(&function)?;
+        let callable = self.instantiate(&function, setup.device())?;
         Ok(later(move |ctx, inputs, done| callable.call(ctx, inputs, done)))
     }
 }
 
 impl Functions for Library {
-    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
-        Library::instantiate(self, function)
+    fn instantiate(&self, function: &Function, device: &str) -> Result<Arc<dyn Callable>> {
+        Library::instantiate(self, function, device)
     }
 }
 
 impl Library {
-    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
+    fn instantiate(&self, function: &Function, device: &str) -> Result<Arc<dyn Callable>> {
         if !self.functions.functions.contains_key(&function.name) && function.name != SYMBOLIC_GRADIENT {
             return Err(not_found!("Function {} is not defined", function.name));
         }
-        let key = instance(function);
+        let key = instance(function, device);
         let mut callables = self.callables.lock();
         if callables.len() >= MAX_INSTANCES && !callables.contains_key(&key) {
             return Err(exhausted!(
@@ -103,13 +103,36 @@ impl Library {
             ));
         }
         let body = callables.entry(key).or_insert_with(|| {
-            Arc::new(Body { library: self.own.clone(), function: function.clone(), program: OnceLock::new() })
+            Arc::new(Body {
+                library: self.own.clone(),
+                function: function.clone(),
+                device: device.to_string(),
+                program: OnceLock::new(),
+            })
         });
         Ok(body.clone())
     }
 
-    /// Compiles the body of a function.
-    fn prepare(self: &Arc<Self>, function: &Function) -> Result<Arc<Program>> {
+    /// The function on the device that a call names, seen from another device.
+    fn instantiate_on(self: &Arc<Self>, function: &Function, target: &str, from: &str) -> Result<Arc<dyn Callable>> {
+        match self.devices.target(target, from)? {
+            Target::Here(device) => self.instantiate(function, &device),
+            Target::There(task, device) => {
+                let def = self.functions.functions.get(&function.name);
+                let def = def.ok_or_else(|| not_found!("Function {} is not defined", function.name))?;
+                let types = |args: &[Arg]| -> Result<Vec<DType>> {
+                    let each = args.iter().map(|arg| arg_types(&def.signature, arg, function));
+                    Ok(each.collect::<Result<Vec<_>>>()?.concat())
+                };
+                let (args, results) = (types(&def.signature.inputs)?, types(&def.signature.outputs)?);
+                let (functions, function) = (self.functions.clone(), function.clone());
+                task.function(RemoteFunction { functions, function, device, args, results })
+            }
+        }
+    }
+
+    /// Compiles the body of a function for a device.
+    fn prepare(self: &Arc<Self>, function: &Function, device: &str) -> Result<Arc<Program>> {
         let def = match function.name.as_str() {
             SYMBOLIC_GRADIENT => self.gradient(function)?,
             name => self
@@ -119,8 +142,8 @@ impl Library {
                 .cloned()
                 .ok_or_else(|| not_found!("Function {name} is not defined"))?,
         };
-        let graph = body_graph(&def, function, self.kernels.registry().as_ref(), &self.functions)?;
-        let path = format!("{}/", instance(function));
+        let graph = body_graph(&def, (function, device), self.kernels.registry().as_ref(), &self.functions)?;
+        let path = format!("{}/", instance(function, device));
         Ok(Arc::new(compile(graph, &self.kernels, self, &path)?))
     }
 
@@ -140,11 +163,11 @@ impl Library {
     }
 }
 
-/// What distinguishes the instances of functions: the name and the attributes. Attributes that begin with an underscore
-/// are hints of the client and change nothing.
-fn instance(function: &Function) -> String {
+/// What distinguishes the instances of functions: the device, the name and the attributes. Attributes that begin with an
+/// underscore are hints of the client and change nothing.
+fn instance(function: &Function, device: &str) -> String {
     let attrs: BTreeMap<_, _> = function.attrs.iter().filter(|(name, _)| !name.starts_with('_')).collect();
-    format!("{} {attrs:?}", function.name)
+    format!("{device} {} {attrs:?}", function.name)
 }
 
 /// The function with the attributes of a call substituted: every argument and result is one tensor of a fixed type.
@@ -167,15 +190,17 @@ fn instantiated(def: &FunctionDef, function: &Function) -> Result<FunctionDef> {
 struct Body {
     library: Weak<Library>,
     function: Function,
+    device: String,
     program: OnceLock<Result<Arc<Program>>>,
 }
 
 impl Callable for Body {
     fn call(&self, ctx: &Ctx<'_>, mut args: Inputs, done: Done) {
-        let Some(library) = self.library.upgrade() else {
-            return done(Err(internal!("the graph of function {} was released", self.function.name)));
+        let library = match self.library() {
+            Ok(library) => library,
+            Err(error) => return done(Err(error)),
         };
-        let program = match self.program.get_or_init(|| library.prepare(&self.function)) {
+        let program = match self.program.get_or_init(|| library.prepare(&self.function, &self.device)) {
             Ok(program) => program.clone(),
             Err(error) => return done(Err(error.clone())),
         };
@@ -196,11 +221,19 @@ impl Callable for Body {
     }
 
     fn fork(&self, forks: &Forks) -> Result<Arc<dyn Callable>> {
-        let library = self.library.upgrade();
-        let library = library.ok_or_else(|| internal!("the graph of function {} was released", self.function.name))?;
-        let library = forks.libraries::<LibraryForks>().of(&library);
-        let body = library.instantiate(&self.function)?;
+        let library = forks.libraries::<LibraryForks>().of(&self.library()?);
+        let body = library.instantiate(&self.function, &self.device)?;
         Ok(Arc::new(Forked { library, body }))
+    }
+
+    fn on_device(&self, target: &str) -> Result<Arc<dyn Callable>> {
+        self.library()?.instantiate_on(&self.function, target, &self.device)
+    }
+}
+
+impl Body {
+    fn library(&self) -> Result<Arc<Library>> {
+        self.library.upgrade().ok_or_else(|| internal!("the graph of function {} was released", self.function.name))
     }
 }
 
@@ -239,6 +272,10 @@ impl Callable for Forked {
         let library = forks.libraries::<LibraryForks>().of(&self.library);
         Ok(Arc::new(Forked { library, body: self.body.fork(forks)? }))
     }
+
+    fn on_device(&self, target: &str) -> Result<Arc<dyn Callable>> {
+        Ok(Arc::new(Forked { library: self.library.clone(), body: self.body.on_device(target)? }))
+    }
 }
 
 /// The results of a body, none of which may be dead.
@@ -247,10 +284,10 @@ fn results(values: Vec<Option<Value>>) -> Result<Outputs> {
     values.into_iter().map(live).collect()
 }
 
-/// The body of a function as a graph: arguments and results become nodes, attributes are substituted.
+/// The body of a function as a graph on a device: arguments and results become nodes, attributes are substituted.
 fn body_graph(
     def: &FunctionDef,
-    function: &Function,
+    (function, device): (&Function, &str),
     ops: &dyn Signatures,
     library: &Arc<FunctionLibrary>,
 ) -> Result<FlatGraph> {
@@ -263,7 +300,7 @@ fn body_graph(
         body.add_node(node, function)?;
     }
     body.add_results(def, function)?;
-    let nodes = body.nodes.into_iter().map(Arc::new).collect();
+    let nodes = body.nodes.into_iter().map(|node| Arc::new(placed(node, device))).collect();
     let mut flat = FlatGraph::with_library(library.clone());
     flat.extend(&GraphDef { nodes, ..GraphDef::default() }, ops)?;
     drop_unused(&mut flat, def, ops);
@@ -286,6 +323,14 @@ fn drop_unused(flat: &mut FlatGraph, def: &FunctionDef, ops: &dyn Signatures) {
         }
     }
     flat.retain(&needed);
+}
+
+/// A node of a body on the device of its function, unless it names another one.
+fn placed(mut node: NodeDef, device: &str) -> NodeDef {
+    if node.device.is_empty() {
+        node.device = device.to_string();
+    }
+    node
 }
 
 struct BodyGraph {

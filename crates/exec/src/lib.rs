@@ -18,6 +18,7 @@ mod kernel_call;
 mod kernels;
 mod node_stats;
 mod program;
+mod remote_function;
 mod rendezvous;
 mod simplify;
 mod streamed_inputs;
@@ -31,6 +32,7 @@ pub use executor::{Finish, RunOptions, run};
 pub use function::{Differentiate, Library};
 pub use kernels::Kernels;
 pub use program::Program;
+pub use remote_function::{RemoteFunction, RemoteTask, Target};
 pub use rendezvous::{LocalRendezvous, Sent};
 pub use threads::Threads;
 

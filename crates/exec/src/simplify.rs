@@ -254,7 +254,7 @@ fn drop_unused(graph: &mut FlatGraph, kernels: &Kernels, requested: &[bool]) {
 struct NoFunctions;
 
 impl Functions for NoFunctions {
-    fn instantiate(&self, function: &graph::Function) -> Result<Arc<dyn Callable>> {
+    fn instantiate(&self, function: &graph::Function, _: &str) -> Result<Arc<dyn Callable>> {
         Err(not_found!("Function {} is not defined", function.name))
     }
 }

@@ -3,15 +3,15 @@
 use crate::{Ctx, Done, Inputs};
 use graph::Function;
 use parking_lot::Mutex;
-use status::Result;
+use status::{Result, unimplemented_op};
 use std::any::Any;
 use std::sync::Arc;
 
 /// Instantiates functions of the library.
 pub trait Functions {
-    /// The function with this name and these attributes; its body is prepared at the first call, so
-    /// that functions may call themselves.
-    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>>;
+    /// The function with this name and these attributes, whose nodes run on a device of this task unless they name
+    /// another one. Its body is prepared at the first call, so that functions may call themselves.
+    fn instantiate(&self, function: &Function, device: &str) -> Result<Arc<dyn Callable>>;
 }
 
 /// A function ready to be called.
@@ -22,6 +22,12 @@ pub trait Callable: Send + Sync {
     /// The same function with state of its own, for an owner that outlives the graph: random streams begin anew. All
     /// functions that are forked with the same `forks` share the state of the functions that they call.
     fn fork(&self, forks: &Forks) -> Result<Arc<dyn Callable>>;
+
+    /// The same function on the device that `target` names, which may be a device of another task. Parts of the name
+    /// that are missing are those of the device on which this function runs.
+    fn on_device(&self, target: &str) -> Result<Arc<dyn Callable>> {
+        Err(unimplemented_op!("A function of this kind cannot run on another device ({target})"))
+    }
 }
 
 /// The libraries of functions that one owner has forked.

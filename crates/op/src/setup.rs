@@ -171,7 +171,7 @@ impl<'a> Setup<'a> {
 
     /// Instantiates a function by name and attributes.
     pub fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
-        self.functions.instantiate(function)
+        self.functions.instantiate(function, self.device)
     }
 
     /// The error for an element type without a kernel.

@@ -5,6 +5,7 @@ mod counters;
 mod members;
 mod recv_batch;
 mod remote;
+mod remote_function;
 mod rendezvous;
 mod serve;
 mod session;

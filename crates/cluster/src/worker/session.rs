@@ -3,14 +3,15 @@
 use crate::api::{CreateWorkerSession, RegisterGraph};
 use crate::worker::{LocalDevice, Worker, fresh_resources};
 use crate::{ClusterSpec, Task};
-use exec::{Devices, Kernels, Library, Program, compile, prepare};
+use crate::worker::remote_function::SessionTask;
+use exec::{Devices, Kernels, Library, Program, Target, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
 use membership::{Member, SyncPolicy};
 use op::{DeviceTypes, Extensions, Resources, Siblings};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use status::{Result, aborted, invalid};
-use std::sync::Arc;
+use status::{Result, aborted, internal, invalid};
+use std::sync::{Arc, Weak};
 use tensor::Tensor;
 
 pub(crate) struct WorkerSession {
@@ -60,7 +61,12 @@ impl WorkerSession {
             kernels: Arc::new(
                 Kernels::new(worker.registry.clone()).with_device_types(DeviceTypes::clone(&worker.device_types)),
             ),
-            devices: Arc::new(SessionDevices { devices }),
+            devices: Arc::new(SessionDevices {
+                devices,
+                worker: Arc::downgrade(worker),
+                session: request.session.clone(),
+                cluster: request.cluster.clone(),
+            }),
             differentiate: worker.differentiate.clone(),
             graphs: Mutex::default(),
             next: Default::default(),
@@ -122,6 +128,10 @@ impl WorkerSession {
 
 struct SessionDevices {
     devices: Vec<LocalDevice>,
+    worker: Weak<Worker>,
+    session: String,
+    /// The cluster of a session that brings its own.
+    cluster: Option<(ClusterSpec, Task)>,
 }
 
 impl Siblings for SessionDevices {
@@ -141,5 +151,23 @@ impl Devices for SessionDevices {
         });
         let device = found.or(self.devices.first()).ok_or_else(|| invalid!("this task has no device {name}"))?;
         Ok((device.name.clone(), device.resources.clone()))
+    }
+
+    fn target(&self, name: &str, from: &str) -> Result<Target> {
+        let spec = DeviceSpec::parse(name)?.or(&DeviceSpec::parse(from)?);
+        let device = spec.to_string();
+        if self.devices.iter().any(|own| own.name == device) {
+            return Ok(Target::Here(device));
+        }
+        let worker = self.worker.upgrade().ok_or_else(|| internal!("this task has ended"))?;
+        let (cluster, own) = self.cluster.clone().unwrap_or_else(|| (worker.cluster(), worker.task.clone()));
+        match Task::of_device(&spec) {
+            Some(task) if task != own && cluster.address(&task).is_some() => {
+                let (worker, session) = (self.worker.clone(), self.session.clone());
+                Ok(Target::There(Arc::new(SessionTask { worker, session, cluster, task }), device))
+            }
+            Some(task) if task != own => Err(invalid!("No worker known as {task}")),
+            _ => Err(internal!("Currently don't support instantiating functions on device: {device}")),
+        }
     }
 }

@@ -46,7 +46,7 @@ impl Node {
 struct NoFunctions;
 
 impl Functions for NoFunctions {
-    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
+    fn instantiate(&self, function: &Function, _: &str) -> Result<Arc<dyn Callable>> {
         Err(not_found!("{}", function.name))
     }
 }

@@ -3,9 +3,10 @@
 use graph::{AttrValue, Function, FunctionCall};
 use op::shapes::unknown;
 use op::{Callable, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, later, source, unary};
+use parking_lot::Mutex;
 use status::{Code, Result, invalid};
 use std::sync::Arc;
-use tensor::{DType, Tensor};
+use tensor::{Bytes, DType, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -98,10 +99,26 @@ fn call(setup: &Setup<'_>) -> Result<Kernel> {
     Ok(later(move |ctx, inputs, done| function.call(ctx, inputs, done)))
 }
 
-/// The target is always a device of the cluster that this task represents; functions run where they are called.
+/// The last target stays prepared: a node nearly always has the same one.
 fn remote_call(setup: &Setup<'_>) -> Result<Kernel> {
     let function = setup.function("f")?;
-    Ok(later(move |ctx, inputs, done| function.call(ctx, without_first(inputs), done)))
+    let last: Mutex<Option<(Bytes, Arc<dyn Callable>)>> = Mutex::default();
+    let on_target = move |target: Bytes| -> Result<Arc<dyn Callable>> {
+        let mut last = last.lock();
+        if let Some((_, callable)) = last.as_ref().filter(|(name, _)| *name == target) {
+            return Ok(callable.clone());
+        }
+        let callable = function.on_device(&String::from_utf8_lossy(&target))?;
+        *last = Some((target, callable.clone()));
+        Ok(callable)
+    };
+    Ok(later(move |ctx, mut inputs, done| {
+        let target = inputs.tensor(0).and_then(|target| target.to_string_scalar());
+        match target.and_then(&on_target) {
+            Ok(callable) => callable.call(ctx, without_first(inputs), done),
+            Err(error) => done(Err(error)),
+        }
+    }))
 }
 
 /// The inputs without the first.

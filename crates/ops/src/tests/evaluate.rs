@@ -170,7 +170,7 @@ impl Evaluation {
 struct Nothing;
 
 impl Functions for Nothing {
-    fn instantiate(&self, function: &Function) -> Result<Arc<dyn Callable>> {
+    fn instantiate(&self, function: &Function, _: &str) -> Result<Arc<dyn Callable>> {
         Err(not_found!("function {}", function.name))
     }
 }
