@@ -21,6 +21,7 @@ pub mod bias;
 pub mod conv;
 pub mod cpu;
 pub mod elementwise;
+pub mod fft;
 pub mod function;
 pub mod fused;
 pub mod gemm;

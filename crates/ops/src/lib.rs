@@ -20,6 +20,7 @@ pub mod nn;
 pub mod parsing;
 pub mod random;
 pub mod raw;
+pub mod signal;
 pub mod sparse;
 pub mod state;
 pub mod string;
@@ -42,7 +43,7 @@ pub fn registry_with(others: &[&[Op]]) -> Registry {
 }
 
 /// The families of ops with their tables, by the name of the module.
-pub fn families() -> [(&'static str, &'static [&'static [Op]]); 15] {
+pub fn families() -> [(&'static str, &'static [&'static [Op]]); 16] {
     [
         ("array", array::TABLES),
         ("checkpoint", checkpoint::TABLES),
@@ -54,6 +55,7 @@ pub fn families() -> [(&'static str, &'static [&'static [Op]]); 15] {
         ("nn", nn::TABLES),
         ("parsing", parsing::TABLES),
         ("random", random::TABLES),
+        ("signal", signal::TABLES),
         ("sparse", sparse::TABLES),
         ("state", state::TABLES),
         ("string", string::TABLES),

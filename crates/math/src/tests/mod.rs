@@ -3,6 +3,7 @@
 mod broadcast;
 mod conv;
 mod elementwise;
+mod fft;
 mod function;
 mod fused;
 mod gemm;

@@ -5,6 +5,7 @@ mod await_value;
 mod channels_first;
 mod evaluate;
 mod facts;
+mod fft;
 mod group;
 mod lookup;
 mod members;
