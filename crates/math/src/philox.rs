@@ -88,7 +88,7 @@ impl Philox {
     }
 
     /// The words of the stream one by one, from block `start` on.
-    pub fn words(&self, start: u64) -> impl Iterator<Item = u32> {
+    pub fn words(&self, start: u64) -> impl Iterator<Item = u32> + use<> {
         let stream = self.skipped(start);
         (0..).flat_map(move |index| stream.block(index))
     }

@@ -137,6 +137,83 @@ pub(crate) fn fingerprint_cat64(first: u64, second: u64) -> u64 {
     shift_mix(shift_mix(mixed.wrapping_mul(M)).wrapping_mul(M))
 }
 
+/// CityHash's 128-bit fingerprint, the lower half first.
+pub(crate) fn fingerprint128(bytes: &[u8]) -> [u64; 2] {
+    match bytes.len() {
+        0..16 => city_murmur(bytes, [K0, K1]),
+        16..144 => city_murmur(&bytes[16..], [word(bytes, 0), word(bytes, 8).wrapping_add(K0)]),
+        _ => city_long(&bytes[16..], [word(bytes, 0), word(bytes, 8).wrapping_add(K0)]),
+    }
+}
+
+fn combined(first: u64, second: u64) -> u64 {
+    mix(first, second, 0x9ddf_ea08_eb38_2d69)
+}
+
+/// For fewer than 128 bytes.
+fn city_murmur(bytes: &[u8], [mut a, mut b]: [u64; 2]) -> [u64; 2] {
+    let len = bytes.len();
+    let scrambled = |word: u64| shift_mix(word.wrapping_mul(K1)).wrapping_mul(K1);
+    let (mut c, mut d);
+    if len <= 16 {
+        a = scrambled(a);
+        c = b.wrapping_mul(K1).wrapping_add(up_to_16(bytes));
+        d = shift_mix(a.wrapping_add(if len >= 8 { word(bytes, 0) } else { c }));
+    } else {
+        c = combined(word(bytes, len - 8).wrapping_add(K1), a);
+        d = combined(b.wrapping_add(len as u64), c.wrapping_add(word(bytes, len - 16)));
+        a = a.wrapping_add(d);
+        for pair in bytes[..len - 1].chunks_exact(16) {
+            a = (a ^ scrambled(word(pair, 0))).wrapping_mul(K1);
+            b ^= a;
+            c = (c ^ scrambled(word(pair, 8))).wrapping_mul(K1);
+            d ^= c;
+        }
+    }
+    a = combined(a, c);
+    b = combined(d, b);
+    [a ^ b, combined(b, a)]
+}
+
+/// For 128 bytes and more.
+fn city_long(bytes: &[u8], [x, y]: [u64; 2]) -> [u64; 2] {
+    let z = (bytes.len() as u64).wrapping_mul(K1);
+    let v0 = (y ^ K1).rotate_right(49).wrapping_mul(K1).wrapping_add(word(bytes, 0));
+    let v1 = v0.rotate_right(42).wrapping_mul(K1).wrapping_add(word(bytes, 8));
+    let w0 = y.wrapping_add(z).rotate_right(35).wrapping_mul(K1).wrapping_add(x);
+    let w1 = x.wrapping_add(word(bytes, 88)).rotate_right(53).wrapping_mul(K1);
+    let mut state = State { x, y, z, v: (v0, v1), w: (w0, w1) };
+    let blocks = bytes.len() / 128 * 128;
+    for block in bytes[..blocks].chunks_exact(64) {
+        state.block(block, K1, 1);
+    }
+    city_tail(state, bytes, bytes.len() - blocks)
+}
+
+/// The last `rest` bytes, from the end on in pieces of 32; the first piece may begin before them.
+fn city_tail(state: State, bytes: &[u8], rest: usize) -> [u64; 2] {
+    let State { mut x, mut y, mut z, mut v, mut w } = state;
+    x = x.wrapping_add(v.0.wrapping_add(z).rotate_right(49).wrapping_mul(K0));
+    y = y.wrapping_mul(K0).wrapping_add(w.1.rotate_right(37));
+    z = z.wrapping_mul(K0).wrapping_add(w.0.rotate_right(27));
+    w.0 = w.0.wrapping_mul(9);
+    v.0 = v.0.wrapping_mul(K0);
+    for piece in 1..=rest.div_ceil(32) {
+        let piece = &bytes[bytes.len() - piece * 32..];
+        y = x.wrapping_add(y).rotate_right(42).wrapping_mul(K0).wrapping_add(v.1);
+        w.0 = w.0.wrapping_add(word(piece, 16));
+        x = x.wrapping_mul(K0).wrapping_add(w.0);
+        z = z.wrapping_add(w.1).wrapping_add(word(piece, 0));
+        w.1 = w.1.wrapping_add(v.0);
+        v = weak(piece, v.0.wrapping_add(z), v.1);
+        v.0 = v.0.wrapping_mul(K0);
+    }
+    x = combined(x, v.0);
+    y = combined(y.wrapping_add(z), w.0);
+    let low = combined(x.wrapping_add(v.1), w.1).wrapping_add(y);
+    [low, combined(x.wrapping_add(w.1), y.wrapping_add(v.1))]
+}
+
 /// SipHash-2-4: without the key, strings that collide cannot be constructed.
 pub(crate) fn sip_hash(key: [u64; 2], bytes: &[u8]) -> u64 {
     let mut v = [

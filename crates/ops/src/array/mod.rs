@@ -62,6 +62,7 @@ pub mod strided_slice;
 pub mod tensor_scatter;
 pub mod tile;
 pub mod top_k;
+pub(crate) mod top_k_unique;
 pub mod transpose;
 pub mod unique;
 pub mod unsorted_segment;
@@ -119,6 +120,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     tensor_scatter::OPS,
     tile::OPS,
     top_k::OPS,
+    top_k_unique::OPS,
     transpose::OPS,
     unique::OPS,
     unsorted_segment::OPS,

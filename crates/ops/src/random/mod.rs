@@ -9,15 +9,17 @@ pub mod draw;
 pub mod gamma;
 pub mod gamma_grad;
 pub mod generator;
+pub mod index_shuffle;
 pub mod keyed;
 pub mod multinomial;
 pub mod poisson;
 mod sampler;
 pub mod shuffle;
+pub mod sobol;
 pub mod stateless;
 pub(crate) mod stream;
-mod unigram;
-mod words;
+pub(crate) mod unigram;
+pub(crate) mod words;
 
 /// The tables of this family.
 pub(crate) const TABLES: &[&[Op]] = &[
@@ -28,9 +30,11 @@ pub(crate) const TABLES: &[&[Op]] = &[
     gamma::OPS,
     gamma_grad::OPS,
     generator::OPS,
+    index_shuffle::OPS,
     keyed::OPS,
     multinomial::OPS,
     poisson::OPS,
     shuffle::OPS,
+    sobol::OPS,
     stateless::OPS,
 ];

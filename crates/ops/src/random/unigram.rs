@@ -100,8 +100,18 @@ impl Fixed {
         if weights.len() as u64 != range {
             return Err(invalid!("range is {range} must be equal to weights size  {}", weights.len()));
         }
+        Ok(Fixed::of_weights(weights))
+    }
+
+    /// One class for each weight.
+    pub fn of_weights(weights: Vec<f32>) -> Fixed {
         let total = weights.iter().fold(0.0, |sum, weight| sum + weight);
-        Ok(Fixed { columns: columns(&weights), weights, total })
+        Fixed { columns: columns(&weights), weights, total }
+    }
+
+    /// The number of classes.
+    pub fn len(&self) -> usize {
+        self.weights.len()
     }
 
     /// A class, with a probability proportional to its weight.

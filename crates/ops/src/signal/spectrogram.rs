@@ -28,14 +28,7 @@ fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
         Ok(AttrValue::Int(value)) => *value,
         _ => 0,
     };
-    let (window, stride) = (int("window_size"), int("stride"));
-    if window <= 1 {
-        return Err(invalid!("window size must be > 1, got {window}"));
-    }
-    if stride <= 0 {
-        return Err(invalid!("stride must be strictly positive, got {stride}"));
-    }
-    let Some(sizes) = Windows::new(window, stride) else { return Ok(vec![PartialShape::of_rank(3)]) };
+    let sizes = Windows::new(int("window_size"), int("stride"))?;
     let dim = |size: Option<usize>| size.map_or(-1, |size| size as i64);
     let windows = input.dim(0).map(|samples| sizes.count(samples));
     Ok(vec![PartialShape::new(&[dim(input.dim(1)), dim(windows), sizes.frequencies() as i64])])
@@ -49,9 +42,17 @@ struct Windows {
 }
 
 impl Windows {
-    fn new(size: i64, stride: i64) -> Option<Windows> {
-        let in_range = |value: i64, least: i64| (least..=i64::from(i32::MAX)).contains(&value);
-        (in_range(size, 2) && in_range(stride, 1)).then_some(Windows { size: size as usize, stride: stride as usize })
+    fn new(size: i64, stride: i64) -> Result<Windows> {
+        if size <= 1 {
+            return Err(invalid!("window size must be > 1, got {size}"));
+        }
+        if stride <= 0 {
+            return Err(invalid!("stride must be strictly positive, got {stride}"));
+        }
+        match size.max(stride) <= i64::from(i32::MAX) {
+            true => Ok(Windows { size: size as usize, stride: stride as usize }),
+            false => Err(invalid!("Spectrogram initialization failed for window size {size} and stride {stride}")),
+        }
     }
 
     fn count(&self, samples: usize) -> usize {
@@ -69,14 +70,12 @@ impl Windows {
 }
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let (size, stride) = (setup.int("window_size")?, setup.int("stride")?);
-    let (windows, squared, plans) = (Windows::new(size, stride), setup.bool("magnitude_squared")?, Plans::default());
+    let windows = Windows::new(setup.int("window_size")?, setup.int("stride")?)?;
+    let (squared, plans) = (setup.bool("magnitude_squared")?, Plans::default());
     let run = move |ctx: &Ctx<'_>, input: Tensor| {
         if input.shape().rank() != 2 {
             return Err(invalid!("input must be 2-dimensional{}", input.shape()));
         }
-        let windows = windows
-            .ok_or_else(|| invalid!("Spectrogram initialization failed for window size {size} and stride {stride}"))?;
         spectrogram(ctx, &plans, windows, squared, &input)
     };
     Ok(unary(run).heavy())

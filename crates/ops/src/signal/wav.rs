@@ -25,17 +25,25 @@ pub fn decode_wav(contents: &Output) -> (Output, Output) {
 
 fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     query.inputs[0].merge(&PartialShape::scalar())?;
-    let dim = |attr: &str, name: &str| match query.attr(attr) {
-        Ok(AttrValue::Int(value)) if *value < -1 => Err(invalid!("{name} must be non-negative, got {value}")),
-        Ok(AttrValue::Int(value)) => Ok(*value),
-        _ => Ok(-1),
+    let int = |name: &str| match query.attr(name) {
+        Ok(AttrValue::Int(value)) => *value,
+        _ => -1,
     };
-    let (channels, samples) = (dim("desired_channels", "channels")?, dim("desired_samples", "samples")?);
+    let [samples, channels] = desired(int("desired_samples"), int("desired_channels"))?;
     Ok(vec![PartialShape::new(&[samples, channels]), PartialShape::scalar()])
 }
 
+/// The desired numbers of samples and channels, -1 for those of the file.
+fn desired(samples: i64, channels: i64) -> Result<[i64; 2]> {
+    match () {
+        _ if channels < -1 => Err(invalid!("channels must be non-negative, got {channels}")),
+        _ if samples < -1 => Err(invalid!("samples must be non-negative, got {samples}")),
+        _ => Ok([samples, channels]),
+    }
+}
+
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let desired = [setup.int("desired_samples")?, setup.int("desired_channels")?];
+    let desired = desired(setup.int("desired_samples")?, setup.int("desired_channels")?)?;
     Ok(many(move |_, mut inputs| {
         let contents = inputs.tensor(0)?;
         if contents.shape().rank() != 0 {

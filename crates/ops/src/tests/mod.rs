@@ -18,6 +18,7 @@ mod reader;
 mod staging;
 mod tensor_array;
 mod tensor_list;
+mod top_k_unique;
 mod work;
 
 #[test]
