@@ -1,6 +1,6 @@
 //! Operations of containers on the tensors they hold: add, zeros like, concatenate, split.
 
-use crate::sparse::ragged_variant;
+use crate::sparse::{csr, ragged_variant};
 use math::elementwise::{cost, zip_in_place_left};
 use math::function::Number;
 use op::Ctx;
@@ -96,6 +96,9 @@ fn decoded(variant: &Variant) -> Result<Variant> {
             let decoded = super::optional::Optional::decode(data);
             object(decoded.ok_or_else(|| invalid!("The metadata of an Optional cannot be read"))?)
         }
+        csr::TYPE_NAME => object(csr::Csr::decode(data)?),
+        super::composite::TYPE_NAME => object(super::composite::Composite::decode(data)?),
+        super::tensor_map::TYPE_NAME => object(super::tensor_map::TensorMap::decode(data)?),
         ragged_variant::TYPE_NAME => ragged_variant::Ragged::decode(data).map_or_else(|| variant.clone(), object),
         _ => super::plain_variant::Plain::decode(data).map_or_else(|| variant.clone(), object),
     })

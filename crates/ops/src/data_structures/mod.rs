@@ -22,6 +22,7 @@ pub mod accumulator;
 pub mod arithmetic;
 pub mod barrier;
 pub mod census;
+pub mod composite;
 pub mod lookup;
 pub mod named;
 pub mod optional;
@@ -33,12 +34,14 @@ pub mod staging;
 mod step_resource;
 pub mod tensor_array;
 pub mod tensor_list;
+pub mod tensor_map;
 mod waiting;
 
 /// The tables of this family.
 pub(crate) const TABLES: &[&[Op]] = &[
     accumulator::OPS,
     barrier::OPS,
+    composite::OPS,
     tensor_list::item::OPS,
     tensor_list::join::OPS,
     tensor_list::spread::OPS,
@@ -53,5 +56,6 @@ pub(crate) const TABLES: &[&[Op]] = &[
     stack::OPS,
     staging::stage::OPS,
     tensor_array::OPS,
+    tensor_map::OPS,
     reader::whole_file::OPS,
 ];

@@ -19,6 +19,7 @@ pub mod svd;
 pub mod triangular_solve;
 pub mod tridiagonal;
 
+pub(crate) use nodes::transposed as transposed_matrix;
 use op::Op;
 
 /// The tables of this family.

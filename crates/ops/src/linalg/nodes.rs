@@ -12,13 +12,21 @@ pub(super) fn product(x: &Output, y: &Output, adjoint_x: bool, adjoint_y: bool) 
 
 /// Rows and columns exchanged, every number conjugated.
 pub(super) fn adjoint(x: &Output) -> Output {
+    turned(if x.dtype().is_complex() { "ConjugateTranspose" } else { "Transpose" }, x)
+}
+
+/// Rows and columns exchanged.
+pub(crate) fn transposed(x: &Output) -> Output {
+    turned("Transpose", x)
+}
+
+fn turned(op: &str, x: &Output) -> Output {
     let rank = nodes::rank(x);
     let scope = x.scope();
     let outer = nodes::range(&(&rank - 2.0));
     let one = nodes::ints(scope, &[1]);
     let (last, before) = (nodes::reshape(&(&rank - 1.0), &one), nodes::reshape(&(&rank - 2.0), &one));
     let order = nodes::concat(&[&outer, &last, &before]);
-    let op = if x.dtype().is_complex() { "ConjugateTranspose" } else { "Transpose" };
     scope.op(op).input(x).input(&order).output()
 }
 

@@ -4,13 +4,15 @@ use super::broadcast_grad::summed;
 use super::division::div_no_nan;
 use super::kernels::{mapping, mapping_to, pairing_to};
 use super::unary::reciprocal;
+use crate::sparse::csr::{Csr, conjugated};
 use graph::{Node, Output};
 use math::function::Number;
 use math::lanes::{Map, Pairs};
 use op::shapes::{broadcast, unchanged};
 use op::{Grad, Grads, Kernel, Op, PLAIN, Setup, grads};
-use status::Result;
-use tensor::{Complex, Complex32, Complex64, DType};
+use status::{Result, internal};
+use std::sync::Arc;
+use tensor::{Complex, Complex32, Complex64, DType, Tensor, Variant};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -53,11 +55,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "Conj(input: T) -> output: T; T: {complex64, complex128, variant} = complex64",
         shape: unchanged,
         grad: Grad::Rule(|_, dy| Ok(grads![conj(dy)])),
-        kernel: |setup| {
-            for_types!(setup, setup.dtype("T")?, [Complex32, Complex64], T => {
-                Ok(mapping(Map::vector(<T as Conjugate>::conjugate)))
-            })
-        },
+        kernel: conj_kernel,
         facts: PLAIN,
     },
 ];
@@ -91,6 +89,28 @@ pub fn complex_abs(z: &Output) -> Output {
 /// The complex conjugate; a real number is its own.
 pub fn conj(z: &Output) -> Output {
     if z.dtype().is_complex() { z.scope().op("Conj").input(z).output() } else { z.clone() }
+}
+
+fn conj_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    match setup.dtype("T")? {
+        DType::VARIANT => Ok(op::unary(|_, variants| conj_variants(&variants))),
+        dtype => for_types!(setup, dtype, [Complex32, Complex64], T => {
+            Ok(mapping(Map::vector(<T as Conjugate>::conjugate)))
+        }),
+    }
+}
+
+/// Of the objects in variants, only sparse matrices have a conjugate.
+fn conj_variants(variants: &Tensor) -> Result<Tensor> {
+    let conj = |variant: &Variant| match Csr::from_variant(variant) {
+        Some(csr) => Ok(Variant::Object(Arc::new(conjugated(&csr?)?))),
+        None => Err(internal!(
+            "No unary variant unary_op function found for op CONJ Variant type_name: {} for device type: CPU",
+            variant.encode()?.type_name
+        )),
+    };
+    let conjugates: Result<Vec<Variant>> = variants.variants()?.iter().map(conj).collect();
+    Tensor::from_variants(variants.shape(), conjugates?)
 }
 
 fn part(op: &str, z: &Output) -> Output {

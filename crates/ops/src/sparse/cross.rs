@@ -63,25 +63,25 @@ impl Counts {
 }
 
 /// A column: its features, and which of them each row has.
-struct Column {
-    values: Tensor,
-    rows: Rows,
+pub(super) struct Column {
+    pub values: Tensor,
+    pub rows: Rows,
 }
 
-enum Rows {
+pub(super) enum Rows {
     Sparse(FxHashMap<i64, Range<usize>>),
     Dense(usize),
 }
 
 impl Column {
-    fn features(&self, row: i64) -> Range<usize> {
+    pub fn features(&self, row: i64) -> Range<usize> {
         match &self.rows {
             Rows::Sparse(rows) => rows.get(&row).cloned().unwrap_or_default(),
             Rows::Dense(width) => row as usize * width..(row as usize + 1) * width,
         }
     }
 
-    fn text(&self, place: usize) -> Result<Bytes> {
+    pub fn text(&self, place: usize) -> Result<Bytes> {
         match self.values.dtype() {
             DType::STRING => Ok(self.values.strings()?[place].clone()),
             _ => Ok(Bytes::from(self.values.values::<i64>()?[place].to_string())),
@@ -89,7 +89,7 @@ impl Column {
     }
 
     /// The fingerprint of a string; an integer is its own fingerprint.
-    fn number(&self, place: usize) -> Result<u64> {
+    pub fn number(&self, place: usize) -> Result<u64> {
         match self.values.dtype() {
             DType::STRING => Ok(fingerprint64(&self.values.strings()?[place])),
             _ => Ok(self.values.values::<i64>()?[place] as u64),
@@ -213,7 +213,7 @@ impl Columns {
 }
 
 /// The next combination; false after the last.
-fn advance(places: &mut [usize], ranges: &[Range<usize>]) -> bool {
+pub(super) fn advance(places: &mut [usize], ranges: &[Range<usize>]) -> bool {
     for (place, range) in places.iter_mut().zip(ranges).rev() {
         *place += 1;
         if *place < range.end {

@@ -7,12 +7,14 @@ mod union;
 pub mod add;
 pub mod concat;
 pub mod cross;
+pub mod csr;
 pub mod dense_add;
 pub mod dense_cwise;
 pub mod dense_matmul;
 pub mod extreme;
 pub mod fill_empty_rows;
 pub mod matmul;
+pub mod ragged_cross;
 pub mod ragged_gather;
 pub mod ragged_range;
 pub mod ragged_to_sparse;
@@ -37,12 +39,22 @@ pub(crate) const TABLES: &[&[Op]] = &[
     add::OPS,
     concat::OPS,
     cross::OPS,
+    csr::add::OPS,
+    csr::cholesky::OPS,
+    csr::convert::OPS,
+    csr::dense_product::OPS,
+    csr::ordering::OPS,
+    csr::parts::OPS,
+    csr::softmax::OPS,
+    csr::sparse_product::OPS,
+    csr::transpose::OPS,
     dense_add::OPS,
     dense_cwise::OPS,
     dense_matmul::OPS,
     extreme::OPS,
     fill_empty_rows::OPS,
     matmul::OPS,
+    ragged_cross::OPS,
     ragged_gather::OPS,
     ragged_range::OPS,
     ragged_to_sparse::OPS,
