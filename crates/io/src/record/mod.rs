@@ -5,6 +5,7 @@ mod snappy;
 mod writer;
 
 pub use reader::RecordReader;
+pub(crate) use reader::decoder;
 pub use writer::RecordWriter;
 
 use status::{Result, invalid};

@@ -3,7 +3,8 @@
 use super::snappy::Unpacked;
 use super::{Compression, HEADER};
 use crate::crc;
-use crate::fs::{FileStream, FileSystems, carried, carrying, data_loss};
+use crate::fs::{FileStream, FileSystems, carrying, data_loss};
+use crate::input::{BLOCK, InputStream};
 use bytes::Bytes;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use status::{Error, Result};
@@ -14,14 +15,11 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 /// A file that ends within the twelve bytes of a record's header ends there without an error, as in TensorFlow: the
 /// file is still being written.
 pub struct RecordReader<R = Box<dyn Read + Send>> {
-    source: R,
+    stream: InputStream<R>,
     offset: u64,
     /// TensorFlow's message for a compressed file that ends early.
     shortage: &'static str,
 }
-
-/// The size of reads. Records are read in such pieces too, so a wrong length does not allocate memory.
-const PIECE: usize = 256 << 10;
 
 impl RecordReader {
     /// Opens a record file.
@@ -31,31 +29,40 @@ impl RecordReader {
 
     /// Opens a record file at an `offset` that another reader returned.
     pub fn open_at(systems: &FileSystems, path: &str, compression: Compression, offset: u64) -> Result<RecordReader> {
-        let file = systems.open(path)?;
-        let begin = if compression == Compression::None { offset } else { 0 };
-        let file = BufReader::with_capacity(PIECE, FileStream::new(file, begin));
-        let source: Box<dyn Read + Send> = match compression {
-            Compression::None => Box::new(file),
-            Compression::Zlib => Box::new(Inflated(ZlibDecoder::new(Headed { file, seen: false }))),
-            Compression::Gzip => Box::new(Inflated(MultiGzDecoder::new(file))),
-            Compression::Snappy => Box::new(Unpacked::new(file)),
-        };
-        if compression == Compression::None {
-            return Ok(RecordReader { offset, ..RecordReader::new(source) });
-        }
-        let buffered: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(PIECE, source));
-        let mut reader = RecordReader::new(buffered);
-        reader.shortage = "EOF reached";
-        carried(io::copy(&mut (&mut reader.source).take(offset), &mut io::sink()))?;
-        reader.offset = offset;
-        Ok(reader)
+        RecordReader::open_with(systems, path, compression, 0, offset)
+    }
+
+    /// As `open_at`, with the size of the blocks in which the file is read; zero lets the reader choose.
+    pub fn open_with(
+        systems: &FileSystems,
+        path: &str,
+        compression: Compression,
+        block_size: usize,
+        offset: u64,
+    ) -> Result<RecordReader> {
+        let stream = InputStream::open_at(systems, path, compression, block_size, offset)?;
+        let shortage = if compression == Compression::None { SHORTAGE } else { "EOF reached" };
+        Ok(RecordReader { stream, offset, shortage })
+    }
+}
+
+const SHORTAGE: &str = "Read less bytes than requested";
+
+/// Decompresses a file that is read in blocks of a size.
+pub(crate) fn decoder(file: FileStream, compression: Compression, block_size: usize) -> Box<dyn Read + Send> {
+    let file = BufReader::with_capacity(block_size, file);
+    match compression {
+        Compression::None => Box::new(file),
+        Compression::Zlib => Box::new(Inflated(ZlibDecoder::new(Headed { file, seen: false }))),
+        Compression::Gzip => Box::new(Inflated(MultiGzDecoder::new(file))),
+        Compression::Snappy => Box::new(Unpacked::new(file)),
     }
 }
 
 impl<R: Read> RecordReader<R> {
     /// Reads records from bytes in memory.
     pub fn new(source: R) -> RecordReader<R> {
-        RecordReader { source, offset: 0, shortage: "Read less bytes than requested" }
+        RecordReader { stream: InputStream::new(source, BLOCK), offset: 0, shortage: SHORTAGE }
     }
 
     /// The offset of the next record in the uncompressed data.
@@ -65,8 +72,8 @@ impl<R: Read> RecordReader<R> {
 
     /// The next record; none at the end.
     pub fn read(&mut self) -> Result<Option<Bytes>> {
-        let mut head = [0u8; HEADER];
-        if self.fill(&mut head)? < HEADER {
+        let head = self.stream.read(HEADER)?;
+        if head.len() < HEADER {
             return Ok(None);
         }
         let (length, check) = head.split_at(8);
@@ -75,44 +82,17 @@ impl<R: Read> RecordReader<R> {
             return Err(data_loss(format!("corrupted record at {}{hint}", self.offset)));
         }
         let length = u64::from_le_bytes(length.try_into().expect("8 bytes"));
-        let data = self.bytes(length)?;
-        let mut check = [0u8; 4];
-        if self.fill(&mut check)? != 4 {
+        let size = usize::try_from(length).ok().and_then(|length| length.checked_add(4));
+        let mut data = self.stream.read(size.ok_or_else(|| self.truncated())?)?;
+        if Some(data.len()) != size {
             return Err(self.truncated());
         }
+        let check = data.split_off(length as usize);
         if crc::masked(&data) != number(&check) {
             return Err(data_loss(format!("corrupted record at {}", self.offset + HEADER as u64)));
         }
         self.offset += length + HEADER as u64 + 4;
-        Ok(Some(data.into()))
-    }
-
-    fn bytes(&mut self, length: u64) -> Result<Vec<u8>> {
-        let mut data = Vec::new();
-        while (data.len() as u64) < length {
-            let begin = data.len();
-            // The buffer doubles, so a large record is not copied for each piece.
-            let piece = (begin.max(PIECE) as u64).min(length - begin as u64) as usize;
-            data.resize(begin + piece, 0);
-            if self.fill(&mut data[begin..])? != piece {
-                return Err(self.truncated());
-            }
-        }
-        Ok(data)
-    }
-
-    /// Reads until the buffer is full or the data ends.
-    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut count = 0;
-        while count < buffer.len() {
-            match self.source.read(&mut buffer[count..]) {
-                Ok(0) => break,
-                Ok(read) => count += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return carried(Err(error)),
-            }
-        }
-        Ok(count)
+        Ok(Some(data))
     }
 
     fn truncated(&self) -> Error {

@@ -15,6 +15,6 @@ use op::Op;
 pub use names::{sharded_filename, sharded_filespec};
 pub use restore::restore_v2;
 pub use save::{merge_v2_checkpoints, save_v2};
-pub(crate) use systems::systems;
+pub use systems::{systems, systems_of};
 
 pub(crate) const TABLES: &[&[Op]] = &[names::OPS, remap::OPS, restore::OPS, save::OPS];

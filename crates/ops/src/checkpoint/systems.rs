@@ -10,11 +10,12 @@ use std::sync::Arc;
 const CONTAINER: &str = "__file_systems";
 
 /// The file systems of the task that runs a node: those among its extensions, otherwise the local disk and `ram://`.
-pub(crate) fn systems(setup: &Setup<'_>) -> Result<Arc<FileSystems>> {
-    of(setup.resources())
+pub fn systems(setup: &Setup<'_>) -> Result<Arc<FileSystems>> {
+    systems_of(setup.resources())
 }
 
-fn of(resources: &Resources) -> Result<Arc<FileSystems>> {
+/// The file systems of the task of a device with these resources.
+pub fn systems_of(resources: &Resources) -> Result<Arc<FileSystems>> {
     if let Some(systems) = resources.extensions().get_shared::<FileSystems>() {
         return Ok(systems);
     }
