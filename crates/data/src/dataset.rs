@@ -45,6 +45,7 @@ pub trait Dataset: Send + Sync + 'static {
 }
 
 /// Where an iterator is in its pipeline.
+#[derive(Clone)]
 pub struct Place {
     /// The pipeline.
     pub pipeline: Arc<Pipeline>,

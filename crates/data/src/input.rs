@@ -1,7 +1,7 @@
 //! The input of an iterator, which is dropped when it has ended.
 
 use crate::{Iterate, Next, PollContext, StateReader, StateWriter};
-use status::Result;
+use status::{Result, cancelled};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -29,9 +29,13 @@ impl Input {
         self.0 = None;
     }
 
-    /// The next element; the end from then on if there was an end.
+    /// The next element; the end from then on if there was an end. An error once the pipeline is cancelled, so that a
+    /// loop over elements that are not wanted ends.
     pub fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
         let Some(iterator) = &mut self.0 else { return Poll::Ready(Ok(None)) };
+        if ctx.pipeline.cancel().is_cancelled() {
+            return Poll::Ready(Err(cancelled!("Iterator was cancelled")));
+        }
         let next = ready!(iterator.poll_next(ctx));
         if matches!(next, Ok(None)) {
             self.0 = None;

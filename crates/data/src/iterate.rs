@@ -1,7 +1,7 @@
 //! The interface of the iterators of a pipeline.
 
 use crate::{Element, Pipeline, StateReader, StateWriter};
-use status::Result;
+use status::{Code, Result};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
@@ -47,6 +47,23 @@ pub fn settle_all(iterators: Vec<&mut dyn Iterate>, ctx: &mut PollContext<'_>) -
 /// Maps the position of an element to the position of the element to return in its place; an error of code OutOfRange
 /// means that there is none.
 pub type IndexMapper = Arc<dyn Fn(usize) -> Result<usize> + Send + Sync>;
+
+/// The next mapped position from `position` on, which moves behind it; none at the end. Positions for which the mapper
+/// returns an error of code NotFound belong to other datasets and are passed over.
+pub fn next_mapped(map: &IndexMapper, position: &mut usize) -> Result<Option<usize>> {
+    loop {
+        let mapped = map(*position);
+        match mapped {
+            Err(error) if error.code == Code::OutOfRange => return Ok(None),
+            Err(error) if error.code == Code::NotFound => *position += 1,
+            Err(error) => return Err(error),
+            Ok(mapped) => {
+                *position += 1;
+                return Ok(Some(mapped));
+            }
+        }
+    }
+}
 
 /// The context of a poll.
 pub struct PollContext<'a> {

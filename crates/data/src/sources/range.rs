@@ -2,13 +2,14 @@
 
 use crate::attrs::{DATASET, dataset_kernel, scalar, spec};
 use crate::dataset::PendingElement;
+use crate::iterate::next_mapped;
 use crate::{
     Cardinality, Dataset, Element, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader, StateWriter,
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
 use smallvec::smallvec;
-use status::{Code, Result, invalid, out_of_range};
+use status::{Result, invalid, out_of_range};
 use std::sync::Arc;
 use std::task::Poll;
 use tensor::{DType, Tensor, bf16, f16};
@@ -113,19 +114,16 @@ struct RangeIterator {
 
 impl RangeIterator {
     fn next(&mut self, ctx: &PollContext<'_>) -> Result<Option<Element>> {
+        let mut next = self.position as usize;
         let position = match &ctx.index_mapper {
-            None => self.position,
-            Some(map) => match map(self.position as usize) {
-                Ok(mapped) => mapped as u64,
-                Err(error) if error.code == Code::OutOfRange => return Ok(None),
-                Err(error) => return Err(error),
-            },
+            None => Some(next),
+            Some(map) => next_mapped(map, &mut next)?,
         };
-        if position >= self.dataset.count {
+        let Some(position) = position.filter(|&position| (position as u64) < self.dataset.count) else {
             return Ok(None);
-        }
-        self.position += 1;
-        self.dataset.at(position).map(Some)
+        };
+        self.position = if ctx.index_mapper.is_some() { next as u64 } else { self.position + 1 };
+        self.dataset.at(position as u64).map(Some)
     }
 }
 
