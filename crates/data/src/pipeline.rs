@@ -1,7 +1,7 @@
 //! What all iterators of one pipeline share.
 
 use math::Pool;
-use op::{Cancel, Extensions, Forks, Home, Received, Rendezvous, Resources, Spawn, StepEnv};
+use op::{Calls, Cancel, Extensions, Forks, Home, Received, Rendezvous, Resources, Spawn, StepEnv};
 use status::{Error, Result, internal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,12 +65,13 @@ impl Pipeline {
         Arc::new(StepEnv {
             step_id: self.calls.fetch_add(1, Ordering::Relaxed),
             pool: self.pool.clone(),
-            step_resources: Resources::new("__per_call"),
+            step_resources: Arc::new(Resources::new("__per_call")),
             rendezvous: self.rendezvous.clone(),
             cancel: Arc::default(),
             spawn: self.spawn.clone(),
             extensions: self.extensions.clone(),
             stats: None,
+            calls: Calls::default(),
         })
     }
 }
