@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cluster_args;
+mod data;
 mod demo;
 mod files;
 mod graph_file;
@@ -47,6 +48,8 @@ enum Command {
     Run(run::Args),
     /// Show what a graph, a saved model, a checkpoint or an event file contains.
     Inspect(inspect::Args),
+    /// Show, convert, split and verify files of training data.
+    Data(data::Args),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +73,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(args),
         Command::Run(args) => run::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Data(args) => data::run(args),
     }
 }
 

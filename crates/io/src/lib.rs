@@ -17,6 +17,7 @@ pub mod journal;
 pub mod message;
 mod ordered;
 mod record;
+pub mod rows;
 pub mod saved_model;
 pub mod slice;
 pub mod state;

@@ -1,9 +1,9 @@
 //! A session of a worker: its graphs, its kernels with state, its view of the cluster.
 
 use crate::api::{CreateWorkerSession, RegisterGraph};
+use crate::worker::remote_function::SessionTask;
 use crate::worker::{LocalDevice, Worker, fresh_resources};
 use crate::{ClusterSpec, Task};
-use crate::worker::remote_function::SessionTask;
 use exec::{Devices, Kernels, Library, Program, Target, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
 use membership::{Member, SyncPolicy};

@@ -72,7 +72,7 @@ fn unknown(name: &str, place: &str) -> status::Error {
     invalid!("no such field: '{name}' in {place}")
 }
 
-fn delimited(message: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+pub(super) fn delimited(message: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(bytes.len() as u64, message);
     message.extend_from_slice(bytes);
@@ -129,7 +129,7 @@ fn whole(number: f64) -> Option<i64> {
 }
 
 /// The bytes of a base64 text of either alphabet, with or without padding.
-fn from_base64(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=').as_bytes();
     let (mut out, mut bits, mut held) = (Vec::with_capacity(text.len() / 4 * 3 + 2), 0u32, 0);
     for &byte in text {
@@ -150,4 +150,18 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
         }
     }
     (held < 6).then_some(out)
+}
+
+/// Bytes as base64 of the standard alphabet, with padding.
+pub(crate) fn to_base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for part in bytes.chunks(3) {
+        let bits = part.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - part.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place)) as usize & 63];
+            text.push(if place <= part.len() { digit as char } else { '=' });
+        }
+    }
+    text
 }

@@ -1,11 +1,13 @@
 //! Record files (TFRecord): lengths, bytes and checksums of consecutive records, with optional compression.
 
 mod reader;
+mod sink;
 mod snappy;
 mod writer;
 
 pub use reader::RecordReader;
 pub(crate) use reader::decoder;
+pub(crate) use sink::CompressedSink;
 pub use writer::RecordWriter;
 
 use status::{Result, invalid};

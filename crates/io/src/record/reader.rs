@@ -3,7 +3,7 @@
 use super::snappy::Unpacked;
 use super::{Compression, HEADER};
 use crate::crc;
-use crate::fs::{FileStream, FileSystems, carrying, data_loss};
+use crate::fs::{FileSystems, carrying, data_loss};
 use crate::input::{BLOCK, InputStream};
 use bytes::Bytes;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
@@ -49,7 +49,11 @@ impl RecordReader {
 const SHORTAGE: &str = "Read less bytes than requested";
 
 /// Decompresses a file that is read in blocks of a size.
-pub(crate) fn decoder(file: FileStream, compression: Compression, block_size: usize) -> Box<dyn Read + Send> {
+pub(crate) fn decoder(
+    file: impl Read + Send + 'static,
+    compression: Compression,
+    block_size: usize,
+) -> Box<dyn Read + Send> {
     let file = BufReader::with_capacity(block_size, file);
     match compression {
         Compression::None => Box::new(file),

@@ -11,6 +11,7 @@ mod overwrite;
 mod pieces;
 mod python;
 mod records;
+mod rows;
 mod slots;
 mod state;
 mod tables;

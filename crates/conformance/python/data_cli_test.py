@@ -1,0 +1,119 @@
+"""`flowgrid data` with files of real TensorFlow: what it writes, TensorFlow reads, and the other way round."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import tensorflow as tf
+
+
+def flowgrid(*args):
+    """Runs `flowgrid data` to its end. Returns exit code, standard output and standard error."""
+    done = subprocess.run([os.environ["FLOWGRID_BIN"], "data", *args], capture_output=True, text=True, timeout=120,
+                          stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+def example(i):
+    feature = {
+        "id": tf.train.Feature(int64_list=tf.train.Int64List(value=[i])),
+        "name": tf.train.Feature(bytes_list=tf.train.BytesList(value=[f"item {i}".encode()])),
+        "weights": tf.train.Feature(float_list=tf.train.FloatList(value=[i / 2] * (i % 3))),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+
+def read(path, compression=""):
+    return [record.numpy() for record in tf.data.TFRecordDataset(path, compression)]
+
+
+class DataCliTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def records(self, name, count=10, compression=""):
+        path = self.path(name)
+        with tf.io.TFRecordWriter(path, compression) as writer:
+            for i in range(count):
+                writer.write(example(i))
+        return path
+
+    def test_records_of_tensorflow_become_json_lines(self):
+        path = self.records("a.tfrecord.gz", compression="GZIP")
+        code, out, err = flowgrid("convert", path, self.path("a.jsonl"))
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"(?m)^weights +float list")
+        with open(self.path("a.jsonl")) as file:
+            rows = [json.loads(line) for line in file]
+        self.assertEqual(rows[5], {"id": 5, "name": "item 5", "weights": [2.5, 2.5]})
+        self.assertEqual(len(rows), 10)
+
+    def test_csv_becomes_records_that_tensorflow_parses(self):
+        with open(self.path("a.csv"), "w") as file:
+            file.write('x,label,text\n0.5,1,"a, b"\n2,0,c\n')
+        code, _, err = flowgrid("convert", self.path("a.csv"), self.path("a.tfrecord"))
+        self.assertEqual((code, err), (0, ""))
+        parsed = tf.io.parse_example(read(self.path("a.tfrecord")), {
+            "x": tf.io.FixedLenFeature([], tf.float32), "label": tf.io.FixedLenFeature([], tf.int64),
+            "text": tf.io.FixedLenFeature([], tf.string)})
+        self.assertEqual(parsed["x"].numpy().tolist(), [0.5, 2.0])
+        self.assertEqual(parsed["label"].numpy().tolist(), [1, 0])
+        self.assertEqual(parsed["text"].numpy().tolist(), [b"a, b", b"c"])
+
+    def test_shards_hold_every_record_once(self):
+        path = self.records("a.tfrecord")
+        code, _, err = flowgrid("shard", path, "--shards", "3", "--out", self.path("s.tfrecord"))
+        self.assertEqual((code, err), (0, ""))
+        names = [self.path(f"s.tfrecord-{i:05}-of-00003") for i in range(3)]
+        self.assertEqual([len(read(name)) for name in names], [4, 3, 3])
+        self.assertEqual(sorted(sum((read(name) for name in names), [])), sorted(read(path)))
+
+    def test_damage_is_named_with_its_offset(self):
+        good, path = self.records("good.tfrecord"), self.records("bad.tfrecord")
+        with open(path, "rb") as file:
+            data = file.read()
+        second = len(example(0)) + 16
+        cases = {
+            "flipped": (data[:second + 20] + b"\xff" + data[second + 21:], f"corrupted record at {second + 12}"),
+            "cut": (data[:-3], "truncated record at "),
+            "cut in a header": (data[:second + 5], f"truncated record at {second}: the header has 12 bytes"),
+        }
+        for name, (content, message) in cases.items():
+            with self.subTest(name):
+                with open(path, "wb") as file:
+                    file.write(content)
+                code, out, err = flowgrid("verify", good, path)
+                self.assertEqual(code, 1)
+                self.assertIn(f"{good}: 10 records, {len(data)} bytes: ok", out)
+                self.assertIn(message, out)
+                self.assertEqual(err, "error: one file is damaged\n")
+
+    def test_wrong_arguments_say_what_to_do(self):
+        self.records("a.data")
+        for args, message in [
+                (["inspect", self.path("a.data")], "does not say its format; expected .tfrecord"),
+                (["inspect", self.path("none.csv")], "none.csv"),
+                (["convert", self.path("a.data"), self.path("a.csv"), "--from", "xml"], "unknown format 'xml'"),
+                (["shard", self.path("a.data"), "--shards", "0", "--out", "x"], "--shards is 0; expected 1 to 1000"),
+        ]:
+            with self.subTest(args=args[0]):
+                code, _, err = flowgrid(*args)
+                self.assertEqual(code, 1)
+                self.assertIn(message, err)
+
+    def test_a_file_is_shown(self):
+        code, out, _ = flowgrid("inspect", self.records("a.tfrecord"), "--rows", "1", "--count")
+        self.assertEqual(code, 0)
+        self.assertIn("name: item 0", out)
+        self.assertIn("10 rows", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
