@@ -49,6 +49,13 @@ pub(crate) const OPS: &[Op] = &[
         facts: PLAIN,
     },
     Op {
+        def: "DecodeWebP(contents: string) -> image: dtype; channels: int = 0; dtype: {uint8} = uint8",
+        shape: webp_shape,
+        grad: Grad::Stop,
+        kernel,
+        facts: PLAIN,
+    },
+    Op {
         def: "DecodeImage(contents: string) -> image: dtype; channels: int = 0; \
               dtype: {uint8, uint16, float} = uint8; expand_animations: bool = true",
         shape: op::shapes::unknown,
@@ -78,6 +85,12 @@ fn frames_shape(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::new(&[-1, -1, -1, 3])])
 }
 
+fn webp_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+    let frame = image_shape(query)?;
+    let channels = frame[0].dims().map_or(-1, |dims| dims[2]);
+    Ok(vec![PartialShape::new(&[-1, -1, -1, channels])])
+}
+
 fn vector_of_three(_: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     Ok(vec![PartialShape::new(&[3])])
 }
@@ -90,6 +103,13 @@ struct Request {
     ratio: usize,
     dtype: DType,
     expand_animations: bool,
+}
+
+impl Request {
+    /// Whether what is read from a file that may have several images has an axis of frames.
+    fn frames(&self) -> bool {
+        self.op != "DecodeImage" || self.expand_animations
+    }
 }
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
@@ -125,6 +145,7 @@ fn run(request: &Request, inputs: &mut Inputs) -> Result<Tensor> {
         }
         ImageFormat::Png => decode_png(request, &contents),
         ImageFormat::Gif => decode_gif(request, &contents),
+        ImageFormat::WebP => super::webp::decode(&contents, request.channels, request.dtype, request.frames()),
         _ => decode_bmp(request, &contents),
     }
 }
@@ -147,6 +168,9 @@ fn format(bytes: &[u8]) -> Result<ImageFormat> {
         (b"GIF8", ImageFormat::Gif),
         (b"BM", ImageFormat::Bmp),
     ];
+    if bytes.len() > 12 && bytes.starts_with(b"RIFF") && bytes[8..].starts_with(b"WEBP") {
+        return Ok(ImageFormat::WebP);
+    }
     let found = magic.iter().find(|(magic, _)| bytes.starts_with(magic));
     found
         .map(|(_, format)| *format)

@@ -111,7 +111,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-fn entropy() -> u64 {
+pub(super) fn entropy() -> u64 {
     RandomState::new().hash_one(0u64)
 }
 

@@ -20,7 +20,11 @@ pub mod glimpse;
 pub mod nearest;
 pub mod nms;
 mod pixel;
+pub mod projective;
+pub mod random_crop;
 mod resizing;
+pub mod scale_and_translate;
+mod webp;
 
 /// The tables of this family.
 #[rustfmt::skip] // one per line
@@ -38,6 +42,9 @@ pub(crate) const TABLES: &[&[Op]] = &[
     glimpse::OPS,
     nearest::OPS,
     nms::OPS,
+    projective::OPS,
+    random_crop::OPS,
+    scale_and_translate::OPS,
 ];
 
 /// A tensor of sums that `body` adds to, in its own type in the end.

@@ -192,9 +192,14 @@ pub(crate) fn grad_by_taps<S: Element + AddAssign, const N: usize>(
 
 /// The static shape of resized images; their size is input 1.
 pub(crate) fn resized_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+    sized_shape(query, 1)
+}
+
+/// The static shape of images whose new height and width are the input `size`.
+pub(crate) fn sized_shape(query: &ShapeQuery<'_>, size: usize) -> Result<Vec<PartialShape>> {
     let images = query.inputs[0].merge(&PartialShape::of_rank(4))?;
     let dims = images.dims().unwrap_or(&[-1; 4]);
-    let size = query.constants.get(1).and_then(Option::as_ref).map(op::shapes::integers).transpose()?;
+    let size = query.constants.get(size).and_then(Option::as_ref).map(op::shapes::integers).transpose()?;
     let [rows, cols] = match size.as_deref() {
         Some(&[rows, cols]) => [rows, cols],
         _ => [-1, -1],
