@@ -63,8 +63,7 @@ impl<'a> Lowering<'a> {
 
     /// True if a body, or a function called in it, names another task. A native call runs on the device of its node.
     fn bodies_leave(&mut self, node: &NodeDef, device: &DeviceSpec, own: &DeviceSpec) -> bool {
-        let called = self.called_bodies(node).into_iter();
-        called.fold(false, |leaves, name| leaves || self.body_leaves((name, device.clone()), own))
+        self.called_bodies(node).into_iter().any(|name| self.body_leaves((name, device.clone()), own))
     }
 
     /// The same of one body on a device, which names its own task.
