@@ -8,6 +8,8 @@ use rustfft::Fft;
 
 /// Columns that are gathered and transformed together: two lines of the cache of single precision.
 const COLUMNS: usize = 16;
+/// Numbers of rows that are transformed by one call.
+const TOGETHER: usize = 1 << 11;
 
 /// Transforms `values`, of shape [outer, len, inner], along the axis of `len`, and multiplies by `scale`.
 pub fn along<T: Real>(
@@ -30,11 +32,13 @@ pub fn along<T: Real>(
 }
 
 fn rows<T: Real>(pool: &Pool, plan: &dyn Fft<T>, values: &mut [Complex<T>], scale: f64) {
+    // Several short rows in one call, and few enough that they are still in the cache when they are multiplied.
+    let together = (TOGETHER / plan.len()).max(1) * plan.len();
     split_rows_mut(pool, cost(plan.len()), values, plan.len(), |_, rows| {
         let mut scratch = vec![Complex::default(); plan.get_inplace_scratch_len()];
-        for row in rows.chunks_exact_mut(plan.len()) {
-            plan.process_with_scratch(row, &mut scratch);
-            multiply(row, scale);
+        for rows in rows.chunks_mut(together) {
+            plan.process_with_scratch(rows, &mut scratch);
+            multiply(rows, scale);
         }
     });
 }

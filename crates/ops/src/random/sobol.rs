@@ -61,11 +61,11 @@ fn kernel_of<T: Element>(convert: fn(f64) -> T) -> Kernel {
 fn check(dim: i32, count: i32, skip: i32) -> Result<()> {
     match () {
         _ if dim < 1 => Err(invalid!("dim must be at least one")),
-        _ if dim > MOST_DIMENSIONS => Err(invalid!("dim must be at most {MOST_DIMENSIONS}")),
         _ if count < 1 => Err(invalid!("num_results must be at least one")),
         _ if skip < 0 => Err(invalid!("skip must be non-negative")),
         _ if count >= i32::MAX - skip => Err(invalid!("num_results+skip must be less than {}", i32::MAX)),
         _ if count >= i32::MAX / dim => Err(invalid!("num_results*dim must be less than {}", i32::MAX)),
+        _ if dim > MOST_DIMENSIONS => Err(invalid!("dim must be at most {MOST_DIMENSIONS}")),
         _ => Ok(()),
     }
 }

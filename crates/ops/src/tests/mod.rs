@@ -15,6 +15,7 @@ mod pace;
 mod queue;
 mod ragged;
 mod reader;
+mod sdca;
 mod staging;
 mod tensor_array;
 mod tensor_list;

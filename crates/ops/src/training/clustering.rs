@@ -51,6 +51,9 @@ struct Points<'a> {
 impl<'a> Points<'a> {
     fn new(tensor: &'a Tensor, name: &str) -> Result<Points<'a>> {
         let &[rows, width] = tensor.shape().dims() else { return Err(invalid!("Input {name} should be a matrix.")) };
+        if width == 0 {
+            return Err(invalid!("Input {name} should have at least one column."));
+        }
         let values = tensor.values::<f32>()?;
         let half = |row: usize| 0.5 * values[row * width..][..width].iter().map(|value| value * value).sum::<f32>();
         Ok(Points { values, width, halves: (0..rows).map(half).collect() })
@@ -66,7 +69,7 @@ impl<'a> Points<'a> {
 
     /// The inner products of some rows with all rows of `others`.
     fn products(&self, ctx: &Ctx<'_>, rows: std::ops::Range<usize>, others: &[f32]) -> Vec<f32> {
-        let count = others.len().checked_div(self.width).unwrap_or(0);
+        let count = others.len() / self.width;
         let mut products = vec![0.0; rows.len() * count];
         if !products.is_empty() {
             let own = &self.values[rows.start * self.width..rows.end * self.width];
@@ -94,33 +97,47 @@ fn nearest(ctx: &Ctx<'_>, mut inputs: Inputs) -> Result<Outputs> {
         return Err(invalid!("Expected point_dimensions == center_dimensions: {} vs {}.", points.width, centers.width));
     }
     let shape = Shape::checked(&[points.len() as i64, k.min(centers.len() as i64)])?;
-    let found = nearest_of_all(ctx, &points, &centers, shape[1]);
-    let (distances, indices): (Vec<f32>, Vec<i64>) = found.into_iter().unzip();
-    Ok(outputs![Tensor::from_slice(&shape, &indices)?, Tensor::from_slice(&shape, &distances)?])
+    let (mut indices, mut distances) = (Tensor::scratch::<i64>(&shape)?, Tensor::scratch::<f32>(&shape)?);
+    if shape[1] > 0 {
+        nearest_of_all(ctx, &points, &centers, shape[1], indices.values_mut()?, distances.values_mut()?);
+    }
+    Ok(outputs![indices, distances])
 }
 
-/// The squared distances and the numbers of the `k` nearest centers of each point.
-fn nearest_of_all(ctx: &Ctx<'_>, points: &Points<'_>, centers: &Points<'_>, k: usize) -> Vec<(f32, i64)> {
-    let mut found = vec![(0.0, 0); points.len() * k];
-    if k == 0 {
-        return found;
-    }
+/// The numbers and the squared distances of the `k` nearest centers of each point.
+fn nearest_of_all(
+    ctx: &Ctx<'_>,
+    points: &Points<'_>,
+    centers: &Points<'_>,
+    k: usize,
+    indices: &mut [i64],
+    distances: &mut [f32],
+) {
     let rows = (BLOCK / centers.len()).max(16);
-    for (block, found) in found.chunks_mut(rows * k).enumerate() {
-        let first = block * rows;
-        let count = found.len() / k;
-        let products = match points.width {
-            0 => vec![0.0; count * centers.len()],
-            _ => points.products(ctx, first..first + count, centers.values),
-        };
-        split_rows_mut(ctx.pool(), centers.len() as f32 * 3.0, found, k, |start, chunk| {
-            for (row, to) in chunk.chunks_exact_mut(k).enumerate() {
-                let row = start + row;
-                let products = &products[row * centers.len()..][..centers.len()];
-                nearest_of_one(points.halves[first + row], products, &centers.halves, to);
-            }
-        });
+    let blocks = indices.chunks_mut(rows * k).zip(distances.chunks_mut(rows * k));
+    for (block, (indices, distances)) in blocks.enumerate() {
+        let found = nearest_of_block(ctx, points, centers, k, block * rows..block * rows + indices.len() / k);
+        for ((index, distance), found) in indices.iter_mut().zip(distances).zip(found) {
+            (*distance, *index) = found;
+        }
     }
+}
+
+fn nearest_of_block(
+    ctx: &Ctx<'_>,
+    points: &Points<'_>,
+    centers: &Points<'_>,
+    k: usize,
+    rows: std::ops::Range<usize>,
+) -> Vec<(f32, i64)> {
+    let mut found = vec![(0.0, 0); rows.len() * k];
+    let products = points.products(ctx, rows.clone(), centers.values);
+    split_rows_mut(ctx.pool(), centers.len() as f32 * 3.0, &mut found, k, |start, chunk| {
+        for (row, to) in chunk.chunks_exact_mut(k).enumerate() {
+            let products = &products[(start + row) * centers.len()..][..centers.len()];
+            nearest_of_one(points.halves[rows.start + start + row], products, &centers.halves, to);
+        }
+    });
     found
 }
 
@@ -206,10 +223,7 @@ fn draw(words: &mut Words<impl Iterator<Item = u32>>, sums: &[f32], known: &FxHa
 
 /// Half of the squared distance of each point to point `row`, or to the nearest one before if that is less.
 fn distances(ctx: &Ctx<'_>, points: &Points<'_>, row: usize, nearest: &[f32]) -> Vec<f32> {
-    let products = match points.width {
-        0 => vec![0.0; points.len()],
-        _ => points.products(ctx, 0..points.len(), points.row(row)),
-    };
+    let products = points.products(ctx, 0..points.len(), points.row(row));
     let distance = |(half, product): (&f32, f32)| half - product + points.halves[row];
     let distances = points.halves.iter().zip(products).map(distance);
     distances.zip(nearest).map(|(distance, &nearest)| if distance < nearest { distance } else { nearest }).collect()
