@@ -19,9 +19,9 @@ fn step(state: &State, loss: &str, adaptive: bool) -> State {
     let vector = |values: &[f32]| constant(&g, Tensor::vector(values));
     let matrix = |values: &[f32]| constant(&g, Tensor::from_slice([4, values.len() / 4], values).unwrap());
     let indices = |values: &[i64]| constant(&g, Tensor::vector(values));
-    let op = g.root().op("SdcaOptimizerV2").input(&indices(&[0, 1, 2, 3])).input(&indices(&[9; 4]));
+    let op = g.root().op("SdcaOptimizerV2").inputs([&indices(&[0, 1, 2, 3])]).inputs([&indices(&[9; 4])]).inputs([]);
     let op = op.inputs([&matrix(&FEATURES)]).input(&vector(&[1.; 4])).input(&vector(&LABELS));
-    let op = op.input(&indices(&[9])).input(&vector(&state.weights[..1])).input(&vector(&state.weights[1..]));
+    let op = op.inputs([&indices(&[9])]).inputs([&vector(&state.weights[..1])]).inputs([&vector(&state.weights[1..])]);
     let op = op.input(&matrix(&state.examples)).attr("loss_type", loss).attr("adaptive", adaptive);
     let op = op.attr("num_sparse_features", 1).attr("num_sparse_features_with_values", 0);
     let op = op.attr("num_dense_features", 1).attr("l1", 0f32).attr("l2", L2 as f32);
