@@ -192,6 +192,20 @@ pub(crate) fn joined(pool: &Pool, dtype: DType, shape: Shape, axis: usize, value
     Ok(out)
 }
 
+/// Tensors of one shape as the rows of a tensor of `shape`; variants and handles too.
+pub(crate) fn stacked(pool: &Pool, dtype: DType, values: &[Tensor], shape: Shape) -> Result<Tensor> {
+    match dtype {
+        DType::VARIANT | DType::RESOURCE => crate::data_structures::arithmetic::joined(dtype, shape, values),
+        _ => {
+            let row = |value: &Tensor| {
+                let dims = [&[1], value.shape().dims()].concat();
+                value.clone().reshaped(dims)
+            };
+            joined(pool, dtype, shape, 0, &values.iter().map(row).collect::<Result<Vec<_>>>()?)
+        }
+    }
+}
+
 /// Each row of `out` is a row of each part, one after the other; a part is its elements and the width of its rows.
 pub(crate) fn join_rows<E: Unit>(pool: &Pool, parts: &[(&[E], usize)], out: &mut [E], row: usize) {
     if out.len() == row {

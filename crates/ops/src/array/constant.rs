@@ -18,6 +18,13 @@ pub(crate) const OPS: &[Op] = &[
         facts: PLAIN.static_value(StaticValue::Attribute),
     },
     Op {
+        def: "HostConst() -> output: dtype; value: tensor; dtype: type",
+        shape: const_shape,
+        grad: Grad::Unknown,
+        kernel: const_kernel,
+        facts: PLAIN.static_value(StaticValue::Attribute),
+    },
+    Op {
         def: "Placeholder() -> output: dtype; dtype: type; shape: shape = ?",
         shape: attr_shape,
         grad: Grad::Unknown,

@@ -28,10 +28,12 @@ pub mod dynamic_stitch;
 pub mod edit_distance;
 pub mod fake_quant;
 pub mod fill;
+pub mod fingerprint;
 pub mod gather;
 pub mod gather_nd;
 pub mod histogram;
 pub mod identity;
+pub mod immutable_const;
 pub mod in_top_k;
 pub mod invert_permutation;
 pub mod list_diff;
@@ -43,6 +45,7 @@ pub mod nth_element;
 pub mod one_hot;
 pub mod pack;
 pub mod pad;
+pub mod passing;
 pub mod patches;
 pub mod quantize_dequantize;
 pub mod range;
@@ -86,10 +89,12 @@ pub(crate) const TABLES: &[&[Op]] = &[
     edit_distance::OPS,
     fake_quant::OPS,
     fill::OPS,
+    fingerprint::OPS,
     gather::OPS,
     gather_nd::OPS,
     histogram::OPS,
     identity::OPS,
+    immutable_const::OPS,
     in_top_k::OPS,
     invert_permutation::OPS,
     list_diff::OPS,
@@ -101,6 +106,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     one_hot::OPS,
     pack::OPS,
     pad::OPS,
+    passing::OPS,
     patches::OPS,
     quantize_dequantize::OPS,
     range::OPS,

@@ -4,8 +4,8 @@ use super::args::around;
 use super::concat::joined;
 use super::split::piece;
 use graph::{AttrValue, Node, Output, Scope, ShapeQuery};
-use op::shapes::attr_shape;
-use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, PLAIN, Setup, Value, grads, many, outputs};
+use op::shapes::{attr_shape, unchanged};
+use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, PLAIN, Setup, Value, binary, grads, many, outputs, source};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -29,6 +29,21 @@ pub(crate) const OPS: &[Op] = &[
         shape: attr_shape,
         grad: Grad::Unknown,
         kernel: parallel_concat_kernel,
+        facts: PLAIN,
+    },
+    // The parts into which TensorFlow's own runtime takes ParallelConcat apart.
+    Op {
+        def: "_ParallelConcatStart() -> output: dtype; shape: shape; dtype: type; stateful",
+        shape: attr_shape,
+        grad: Grad::Unknown,
+        kernel: concat_start_kernel,
+        facts: PLAIN,
+    },
+    Op {
+        def: "_ParallelConcatUpdate(value: T, update: T) -> output: T; T: type; loc: int",
+        shape: unchanged,
+        grad: Grad::Unknown,
+        kernel: concat_update_kernel,
         facts: PLAIN,
     },
 ];
@@ -160,5 +175,41 @@ fn parallel_concat_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             return Err(invalid!("shape attribute {wanted} does not fit the values' shape {shape}"));
         }
         Ok(outputs![joined(ctx.pool(), first.dtype(), shape, 0, &values)?])
+    }))
+}
+
+fn concat_start_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (dtype, shape) = (setup.dtype("dtype")?, setup.shape("shape")?);
+    let shape = shape.known().ok_or_else(|| invalid!("The shape {shape} is not fully defined"))?;
+    Ok(source(move |_| Tensor::zeros_of(dtype, shape.clone())))
+}
+
+/// The tensor with one of its rows replaced.
+fn concat_update_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let loc = setup.int("loc")?;
+    Ok(binary(move |_, mut value, update| {
+        let Some(&rows) = value.shape().first() else { return Err(invalid!("value should be at least rank 1.")) };
+        if rows as i64 <= loc {
+            return Err(invalid!("0th dimension of value = {rows} must be greater than loc_ = {loc}"));
+        }
+        let fits = value.shape().rank() == update.shape().rank() && value.shape()[1..] == update.shape()[1..];
+        if !fits {
+            return Err(invalid!("value and update shape doesn't match {} vs. {}", value.shape(), update.shape()));
+        }
+        if update.shape()[0] != 1 {
+            return Err(invalid!("update shape doesn't match: {}", update.shape()));
+        }
+        let row = usize::try_from(loc).unwrap_or(rows - 1); // a negative place counts from the last row
+        match value.buffer().is_some() {
+            true => {
+                let bytes = update.buffer().map(|buffer| buffer.bytes()).unwrap_or_default();
+                value.bytes_mut()?[row * bytes.len()..][..bytes.len()].copy_from_slice(bytes);
+            }
+            false => {
+                let strings = update.strings()?;
+                value.strings_mut()?[row * strings.len()..][..strings.len()].clone_from_slice(strings);
+            }
+        }
+        Ok(value)
     }))
 }

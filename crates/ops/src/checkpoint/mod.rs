@@ -1,6 +1,7 @@
 //! Checkpoints of both formats.
 
 mod args;
+mod configuration;
 mod names;
 pub(crate) mod pace;
 mod remap;
@@ -17,4 +18,4 @@ pub use restore::restore_v2;
 pub use save::{merge_v2_checkpoints, save_v2};
 pub use systems::{systems, systems_of};
 
-pub(crate) const TABLES: &[&[Op]] = &[names::OPS, remap::OPS, restore::OPS, save::OPS];
+pub(crate) const TABLES: &[&[Op]] = &[configuration::OPS, names::OPS, remap::OPS, restore::OPS, save::OPS];

@@ -9,13 +9,22 @@ use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, grads, unary};
 use status::{Result, unimplemented_op};
 use tensor::{Complex, Complex32, Complex64, DType, Element, Tensor, bf16, f16};
 
-pub(crate) const OPS: &[Op] = &[Op {
-    def: "Cast(x: SrcT) -> y: DstT; SrcT: type; DstT: type; Truncate: bool = false",
-    shape: unchanged,
-    grad: Grad::Rule(cast_rule),
-    kernel: cast_kernel,
-    facts: PLAIN,
-}];
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "Cast(x: SrcT) -> y: DstT; SrcT: type; DstT: type; Truncate: bool = false",
+        shape: unchanged,
+        grad: Grad::Rule(cast_rule),
+        kernel: cast_kernel,
+        facts: PLAIN,
+    },
+    Op {
+        def: "_HostCast(x: SrcT) -> y: DstT; SrcT: type; DstT: type; Truncate: bool = false",
+        shape: unchanged,
+        grad: Grad::Unknown,
+        kernel: cast_kernel,
+        facts: PLAIN,
+    },
+];
 
 /// `x` as numbers of another type.
 pub fn cast(x: &Output, dtype: DType) -> Output {

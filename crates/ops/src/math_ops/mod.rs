@@ -19,6 +19,7 @@ pub mod cast;
 pub mod clip;
 pub mod compare;
 pub mod complex;
+pub mod composition;
 pub mod division;
 pub mod exponential;
 mod float8;
@@ -52,6 +53,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     clip::OPS,
     compare::OPS,
     complex::OPS,
+    composition::OPS,
     division::OPS,
     exponential::OPS,
     fused_matmul::OPS,

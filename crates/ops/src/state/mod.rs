@@ -6,6 +6,7 @@ pub mod assign;
 pub mod assign_variable;
 pub mod await_value;
 pub mod count_up_to;
+pub mod handle_kind;
 pub mod mutex;
 pub mod read_variable;
 pub mod ref_variable;
@@ -21,6 +22,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     assign::OPS,
     assign_variable::OPS,
     count_up_to::OPS,
+    handle_kind::OPS,
     mutex::OPS,
     read_variable::OPS,
     ref_variable::OPS,

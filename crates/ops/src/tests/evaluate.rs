@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 use tensor::{DType, Tensor};
 
 /// One step of a graph; every node runs once.
@@ -30,6 +31,11 @@ impl Started {
     /// Whether it waits still.
     pub fn waits(&self) -> bool {
         matches!(self.0.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty))
+    }
+
+    /// Its outputs, or an error, as soon as it does not wait any more.
+    pub fn wait(&self, most: Duration) -> Result<Outputs> {
+        self.0.recv_timeout(most).map_err(|_| internal!("it waits"))?
     }
 
     /// Its outputs, or an error; if it still waits, that is an error too.

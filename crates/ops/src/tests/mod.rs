@@ -2,7 +2,10 @@
 
 mod accumulator;
 mod await_value;
+mod batch;
 mod channels_first;
+mod csr;
+mod debug;
 mod evaluate;
 mod facts;
 mod fft;

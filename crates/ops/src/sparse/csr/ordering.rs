@@ -57,8 +57,10 @@ struct Elimination {
     neighbours: Vec<HashSet<usize>>,
     elements: Vec<BTreeSet<usize>>,
     members: Vec<Vec<usize>>,
-    /// Rows by their upper bounds of degrees; ties are broken by the number of the row.
-    queue: BTreeSet<(usize, usize)>,
+    /// Rows by their upper bounds of degrees. Of equal ones, those that no elimination touched come first, and then
+    /// those with a smaller number.
+    queue: BTreeSet<(usize, bool, usize)>,
+    touched: Vec<bool>,
     degree: Vec<usize>,
 }
 
@@ -70,14 +72,14 @@ impl Elimination {
             neighbours[b].insert(a);
         }
         let degree: Vec<usize> = neighbours.iter().map(HashSet::len).collect();
-        let queue = degree.iter().enumerate().map(|(row, &degree)| (degree, row)).collect();
+        let queue = degree.iter().enumerate().map(|(row, &degree)| (degree, false, row)).collect();
         let (elements, members) = (vec![BTreeSet::new(); rows], vec![Vec::new(); rows]);
-        Elimination { neighbours, elements, members, queue, degree }
+        Elimination { neighbours, elements, members, queue, touched: vec![false; rows], degree }
     }
 
     fn order(mut self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.degree.len());
-        while let Some((_, pivot)) = self.queue.pop_first() {
+        while let Some((.., pivot)) = self.queue.pop_first() {
             order.push(pivot);
             self.eliminate(pivot);
         }
@@ -104,9 +106,9 @@ impl Elimination {
     fn update(&mut self, row: usize) {
         let through: usize = self.elements[row].iter().map(|&element| self.live(element)).sum();
         let degree = (self.neighbours[row].len() + through).min(self.queue.len());
-        self.queue.remove(&(self.degree[row], row));
-        self.degree[row] = degree;
-        self.queue.insert((degree, row));
+        self.queue.remove(&(self.degree[row], self.touched[row], row));
+        (self.degree[row], self.touched[row]) = (degree, true);
+        self.queue.insert((degree, true, row));
     }
 
     fn live(&self, element: usize) -> usize {
