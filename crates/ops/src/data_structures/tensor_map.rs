@@ -80,7 +80,7 @@ pub fn empty_tensor_map(scope: &Scope) -> Output {
 
 /// The map with this value for this key.
 pub fn tensor_map_insert(map: &Output, key: &Output, value: &Output) -> Output {
-    map.scope().op("TensorMapInsert").inputs([map, key, value]).output()
+    map.scope().op("TensorMapInsert").input(map).input(key).input(value).output()
 }
 
 /// The value of a key that the map has.

@@ -26,7 +26,7 @@ pub(super) const UNBATCH: Op = Op {
 
 /// The rows of this step of a tensor that was computed for a batch.
 pub(super) fn unbatch(batched: &Output, places: &Output, id: &Output, timeout_micros: i64, name: &str) -> Output {
-    let builder = batched.scope().op("Unbatch").inputs([batched, places, id]);
+    let builder = batched.scope().op("Unbatch").input(batched).input(places).input(id);
     builder.attr("timeout_micros", timeout_micros).attr("shared_name", name).output()
 }
 

@@ -21,7 +21,8 @@ pub(super) const UNBATCH_GRAD: Op = Op {
 
 /// The gradients of all steps of a batch: the batch, the places of the steps, the gradient of this step, its number.
 pub(super) fn unbatch_grad(inputs: &[Output; 4], name: &str) -> Output {
-    inputs[2].scope().op("UnbatchGrad").inputs(inputs).attr("shared_name", name).output()
+    let builder = inputs[2].scope().op("UnbatchGrad");
+    inputs.iter().fold(builder, |builder, input| builder.input(input)).attr("shared_name", name).output()
 }
 
 fn rank_of_gradient(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {

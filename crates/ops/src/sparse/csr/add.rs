@@ -29,7 +29,7 @@ pub(crate) const OPS: &[Op] = &[
 
 /// `alpha a + beta b` of sparse matrices.
 pub fn sparse_matrix_add(a: &Output, b: &Output, alpha: &Output, beta: &Output) -> Output {
-    a.scope().op("SparseMatrixAdd").inputs([a, b, alpha, beta]).output()
+    a.scope().op("SparseMatrixAdd").input(a).input(b).input(alpha).input(beta).output()
 }
 
 /// A sparse matrix times a number, or a batch of them times one number each.

@@ -112,7 +112,7 @@ fn row_and_column(indices: &Output) -> (Output, Output) {
         strided.attr("end_mask", end_mask).output()
     };
     let (outer, last) = (cut([0, 0], [0, -2], 1), cut([0, -1], [0, 0], 3));
-    let columns = scope.op("ConcatV2").inputs([&outer, &last, &nodes::int(scope, 1)]).output();
+    let columns = scope.op("ConcatV2").inputs([&outer, &last]).input(&nodes::int(scope, 1)).output();
     (cut([0, 0], [0, -1], 1), columns)
 }
 
