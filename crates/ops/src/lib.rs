@@ -18,6 +18,7 @@ pub mod linalg;
 pub mod names;
 pub mod nn;
 pub mod parsing;
+pub mod quantized;
 pub mod random;
 pub mod raw;
 pub mod signal;
@@ -54,6 +55,7 @@ pub fn families() -> [(&'static str, &'static [&'static [Op]]); 16] {
         ("math_ops", math_ops::TABLES),
         ("nn", nn::TABLES),
         ("parsing", parsing::TABLES),
+        ("quantized", quantized::TABLES),
         ("random", random::TABLES),
         ("signal", signal::TABLES),
         ("sparse", sparse::TABLES),

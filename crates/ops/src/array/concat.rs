@@ -82,7 +82,8 @@ fn concat_v2_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     joined_shape(&query.inputs[..last], query.constants[last].as_ref())
 }
 
-fn joined_shape(values: &[PartialShape], axis: Option<&Tensor>) -> Result<Vec<PartialShape>> {
+/// The static shape of values one after the other.
+pub(crate) fn joined_shape(values: &[PartialShape], axis: Option<&Tensor>) -> Result<Vec<PartialShape>> {
     let Some(rank) = values.iter().find_map(PartialShape::rank) else { return Ok(vec![PartialShape::unknown()]) };
     let axis = axis.map(integers).transpose()?.and_then(|axis| axis.first().copied());
     let Some(axis) = axis else { return Ok(vec![PartialShape::of_rank(rank)]) };

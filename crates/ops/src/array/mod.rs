@@ -35,6 +35,7 @@ pub mod histogram;
 pub mod identity;
 pub mod immutable_const;
 pub mod in_top_k;
+pub mod inplace;
 pub mod invert_permutation;
 pub mod list_diff;
 pub mod matrix_band_part;
@@ -68,6 +69,7 @@ pub mod top_k;
 pub(crate) mod top_k_unique;
 pub mod transpose;
 pub mod unique;
+pub mod unravel_index;
 pub mod unsorted_segment;
 pub mod where_true;
 
@@ -96,6 +98,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     identity::OPS,
     immutable_const::OPS,
     in_top_k::OPS,
+    inplace::OPS,
     invert_permutation::OPS,
     list_diff::OPS,
     matrix_band_part::OPS,
@@ -129,6 +132,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     top_k_unique::OPS,
     transpose::OPS,
     unique::OPS,
+    unravel_index::OPS,
     unsorted_segment::OPS,
     where_true::OPS,
 ];

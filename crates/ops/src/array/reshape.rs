@@ -61,7 +61,8 @@ fn squeeze_rule(op: &Node, dy: &Output) -> Result<Grads> {
     Ok(grads![reshape(dy, &shape(&op.input(0)))])
 }
 
-fn reshape_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+/// The static shape of the elements of input 0 in the shape of input 1.
+pub(crate) fn reshape_shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let Some(sizes) = query.constants[1].as_ref().map(integers).transpose()? else {
         let rank = match query.inputs[1].dims() {
             Some([count]) if (0..Shape::MAX_RANK as i64).contains(count) => PartialShape::of_rank(*count as usize),
@@ -108,14 +109,16 @@ fn position(kept: &[Option<bool>], dims: &[i64]) -> usize {
 }
 
 fn reshape_kernel(_: &Setup<'_>) -> Result<Kernel> {
-    Ok(binary(|_, tensor, sizes| {
-        if sizes.shape().rank() > 1 {
-            return Err(invalid!("sizes input must be 1-D, not {}", sizes.shape()));
-        }
-        let shape = resolve(&integers(&sizes)?, tensor.shape())?;
-        tensor.reshaped(shape)
-    })
-    .free())
+    Ok(binary(|_, tensor, sizes| reshaped(tensor, &sizes)).free())
+}
+
+/// The elements of a tensor in the shape of a vector.
+pub(crate) fn reshaped(tensor: Tensor, sizes: &Tensor) -> Result<Tensor> {
+    if sizes.shape().rank() > 1 {
+        return Err(invalid!("sizes input must be 1-D, not {}", sizes.shape()));
+    }
+    let shape = resolve(&integers(sizes)?, tensor.shape())?;
+    tensor.reshaped(shape)
 }
 
 /// The shape in `sizes` for the elements of `input`, with -1 replaced.

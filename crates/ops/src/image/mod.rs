@@ -22,7 +22,7 @@ pub mod nms;
 mod pixel;
 pub mod projective;
 pub mod random_crop;
-mod resizing;
+pub(crate) mod resizing;
 pub mod scale_and_translate;
 mod webp;
 

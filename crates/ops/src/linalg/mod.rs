@@ -5,6 +5,7 @@ mod batch;
 mod einsum_kernel;
 mod nodes;
 
+pub mod banded_triangular_solve;
 pub mod cholesky;
 pub mod cross;
 pub mod determinant;
@@ -24,6 +25,7 @@ use op::Op;
 
 /// The tables of this family.
 pub(crate) const TABLES: &[&[Op]] = &[
+    banded_triangular_solve::OPS,
     cholesky::OPS,
     cross::OPS,
     determinant::OPS,

@@ -120,10 +120,10 @@ fn solve<T: Number>(ctx: &Ctx<'_>, a: &[T], n: usize, (lower, adjoint): (bool, b
 }
 
 /// A broadcast batch, and for each of its members the index in either of the two batches.
-type Joined = (Vec<usize>, Vec<(usize, usize)>);
+pub(super) type Joined = (Vec<usize>, Vec<(usize, usize)>);
 
 /// The batch two batches make together.
-fn repeated(left: &[usize], right: &[usize]) -> Option<Joined> {
+pub(super) fn repeated(left: &[usize], right: &[usize]) -> Option<Joined> {
     let rank = left.len().max(right.len());
     let at = |dims: &[usize], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |place| dims[place]);
     let mut batch = Vec::with_capacity(rank);

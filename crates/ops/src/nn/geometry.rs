@@ -154,7 +154,8 @@ impl Padding {
         }
     }
 
-    fn explicit(sizes: &[i64], layout: Layout) -> Result<Padding> {
+    /// Reads the sizes before and after every axis.
+    pub fn explicit(sizes: &[i64], layout: Layout) -> Result<Padding> {
         let count = 2 * (layout.spatial + 2);
         if sizes.len() != count {
             return Err(invalid!("explicit_paddings attribute must contain {count} values, but got: {}", sizes.len()));

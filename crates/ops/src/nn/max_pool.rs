@@ -70,7 +70,7 @@ fn kernel_v2(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// The pooled tensor.
-pub(super) fn run<T: Element + Pooled>(ctx: &Ctx<'_>, pooling: &Pooling, input: Tensor) -> Result<Tensor> {
+pub(crate) fn run<T: Element + Pooled>(ctx: &Ctx<'_>, pooling: &Pooling, input: Tensor) -> Result<Tensor> {
     let shape = pooling.shape(input.shape())?;
     if pooling.depth > 1 {
         return run_depth::<T>(ctx, pooling, input);

@@ -4,16 +4,18 @@ pub(crate) use rules::{copied, image_size_of, shape_of};
 
 use op::Op;
 
+pub mod approx_top_k;
 pub mod avg_pool;
 pub mod batch_norm;
 pub mod batch_norm_grad;
 pub mod bias;
 pub mod block_lstm;
-mod conv;
+pub(crate) mod conv;
 pub mod conv2d;
 pub mod conv3d;
 mod conv_rules;
 mod convolved;
+pub mod conv_nd;
 pub mod cross_entropy;
 pub mod ctc_decoder;
 pub mod ctc_loss;
@@ -22,7 +24,8 @@ pub mod dilation;
 pub mod elu;
 pub mod fractional_pool;
 pub mod fused_conv;
-mod geometry;
+pub(crate) mod geometry;
+pub mod fused_image_conv;
 pub mod global_norm;
 pub mod gru_cell;
 pub mod isotonic;
@@ -35,7 +38,8 @@ mod lstm_tensors;
 pub mod max_pool;
 pub mod max_pool_argmax;
 pub mod max_pool_grad;
-mod pool;
+pub mod no_kernels;
+pub(crate) mod pool;
 pub mod pool3d;
 mod pool_rules;
 pub mod relu;
@@ -46,6 +50,7 @@ pub mod softplus;
 /// The tables of this family.
 #[rustfmt::skip] // one per line
 pub(crate) const TABLES: &[&[Op]] = &[
+    approx_top_k::OPS,
     avg_pool::OPS,
     batch_norm::OPS,
     batch_norm_grad::OPS,
@@ -53,6 +58,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     block_lstm::OPS,
     conv2d::OPS,
     conv3d::OPS,
+    conv_nd::OPS,
     cross_entropy::OPS,
     ctc_decoder::OPS,
     ctc_loss::OPS,
@@ -61,6 +67,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     elu::OPS,
     fractional_pool::OPS,
     fused_conv::OPS,
+    fused_image_conv::OPS,
     global_norm::OPS,
     gru_cell::OPS,
     isotonic::OPS,
@@ -70,6 +77,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     max_pool::OPS,
     max_pool_argmax::OPS,
     max_pool_grad::OPS,
+    no_kernels::OPS,
     pool3d::OPS,
     relu::OPS,
     softmax::OPS,

@@ -17,6 +17,7 @@ mod sampler;
 pub mod shuffle;
 pub mod sobol;
 pub mod stateless;
+pub mod stochastic_cast;
 pub(crate) mod stream;
 pub(crate) mod unigram;
 pub(crate) mod words;
@@ -37,4 +38,5 @@ pub(crate) const TABLES: &[&[Op]] = &[
     shuffle::OPS,
     sobol::OPS,
     stateless::OPS,
+    stochastic_cast::OPS,
 ];

@@ -17,6 +17,8 @@ pub mod substr;
 pub mod text;
 pub mod to_number;
 pub mod unicode;
+pub mod unicode_script;
+mod unicode_scripts;
 
 use op::Op;
 
@@ -34,4 +36,5 @@ pub(crate) const TABLES: &[&[Op]] = &[
     text::OPS,
     to_number::OPS,
     unicode::OPS,
+    unicode_script::OPS,
 ];
