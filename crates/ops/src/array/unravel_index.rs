@@ -1,7 +1,7 @@
 //! UnravelIndex: coordinates of flat indices.
 
-use op::{Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, binary};
 use op::shapes::integers;
+use op::{Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, binary};
 use status::{Result, invalid};
 use tensor::{PartialShape, Shape, Tensor};
 
@@ -50,12 +50,20 @@ fn strides(sizes: &[i64]) -> Vec<i64> {
     (0..sizes.len()).map(|axis| sizes[axis + 1..].iter().product()).collect()
 }
 
+fn listed(sizes: &[i64]) -> String {
+    sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(" ")
+}
+
 fn checked(indices: &Tensor, dims: &Tensor, limit: i64) -> Result<Vec<i64>> {
     if indices.shape().rank() > 1 {
         return Err(invalid!("The indices can only be scalar or vector, got \"{}\"", indices.shape()));
     }
     if indices.elements() == 0 {
-        return Err(invalid!("received empty tensor indices: {}", indices.shape()));
+        return Err(invalid!(
+            "received empty tensor indices: Tensor<type: {} shape: {} values: >",
+            indices.dtype(),
+            indices.shape()
+        ));
     }
     if dims.shape().rank() != 1 {
         return Err(invalid!("The indices can only be 1-D, got \"{}\"", dims.shape()));
@@ -64,9 +72,7 @@ fn checked(indices: &Tensor, dims: &Tensor, limit: i64) -> Result<Vec<i64>> {
     let mut product = 1_i64;
     for (index, &size) in sizes.iter().enumerate() {
         if size == 0 {
-            return Err(invalid!(
-                "Input dims cannot contain a dim of zero, but dims contains zero at index {index}"
-            ));
+            return Err(invalid!("Input dims cannot contain a dim of zero, but dims contains zero at index {index}"));
         }
         if size < 0 {
             return Err(invalid!("Input dims cannot be negative. Got dim = {size} at index {index}"));
@@ -74,7 +80,7 @@ fn checked(indices: &Tensor, dims: &Tensor, limit: i64) -> Result<Vec<i64>> {
         product = product
             .checked_mul(size)
             .filter(|&product| product <= limit)
-            .ok_or_else(|| invalid!("Input dims product is causing integer overflow: ({sizes:?})"))?;
+            .ok_or_else(|| invalid!("Input dims product is causing integer overflow: ({})", listed(&sizes)))?;
     }
     match integers(indices)?.iter().all(|&index| index < product) {
         true => Ok(sizes),

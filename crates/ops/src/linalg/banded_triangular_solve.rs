@@ -76,7 +76,11 @@ fn run<T: Number>(ctx: &Ctx<'_>, inputs: &[Tensor], lower: bool, adjoint: bool) 
     }
     for (number, input) in inputs.iter().enumerate() {
         if input.elements() == 0 {
-            return Err(invalid!("In[{number}] must not be an empty tensor: {}", input.shape()));
+            return Err(invalid!(
+                "In[{number}] must not be an empty tensor: Tensor<type: {} shape: {} values: >",
+                input.dtype(),
+                input.shape()
+            ));
         }
     }
     let (a, b) = (Matrices::<T>::of(&inputs[0], 0)?, Matrices::<T>::of(&inputs[1], 1)?);

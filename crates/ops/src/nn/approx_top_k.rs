@@ -1,7 +1,7 @@
 //! ApproxTopK: the largest or smallest elements along an axis. Processors find all of them, in order.
 
 use crate::array::args::{around, to_axis};
-use op::{Grad, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, outputs, many};
+use op::{Grad, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid, unimplemented_op};
 use tensor::{Element, PartialShape, Tensor, bf16, f16};
 

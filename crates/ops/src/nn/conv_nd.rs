@@ -45,6 +45,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         channels_first: setup.string("data_format")? == "CHANNELS_FIRST",
         batch_dims: setup.int("batch_dims")?,
     };
+    let format = if attributes.channels_first { "NCHW" } else { "" };
     for_types!(setup, setup.dtype("T")?, [f32, f64, f16, bf16, i32], T => Ok(binary(move |ctx, input, filter| {
         let batch = attributes.batch_shape(input.shape())?;
         let spatial = input.shape().rank() - 1 - batch.len();
@@ -54,6 +55,13 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let flat = flattened(input, batch.len())?;
         let geometry = attributes.geometry(spatial)?;
         check_filter(&geometry, flat.shape(), filter.shape())?;
+        if !format.is_empty() {
+            let name = if spatial == 2 { "Conv2D" } else { "Conv3D" };
+            return Err(unimplemented_op!(
+                "The {name} op currently only supports the NHWC tensor format on the CPU. The op was given the \
+                 format: {format}"
+            ));
+        }
         let output = run_forward::<T>(ctx, &geometry, flat, &filter, Epilogue::NONE)?;
         let dims = [batch.as_slice(), &output.shape()[1..]].concat();
         output.reshaped(Shape::from(dims))

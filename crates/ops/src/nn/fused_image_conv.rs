@@ -73,9 +73,7 @@ fn kernel(setup: &Setup<'_>, resized: bool) -> Result<Kernel> {
         return Err(invalid!("Sliding window strides field must specify 4 dimensions"));
     };
     if batch != 1 || depth != 1 {
-        return Err(invalid!(
-            "Current implementation does not yet support strides in the batch and depth dimensions."
-        ));
+        return Err(invalid!("Current implementation does not yet support strides in the batch and depth dimensions."));
     }
     let mapping = match resized {
         true => Some(Mapping { align_corners: setup.bool("resize_align_corners")?, half_pixel_centers: false }),
@@ -115,7 +113,8 @@ fn run<T: Pixel>(ctx: &Ctx<'_>, attributes: &Attributes, inputs: &mut Inputs) ->
     let borders = borders(&paddings, [batch, resized[0], resized[1], depth], attributes.skipped)?;
     let padded = [0, 1].map(|axis| borders[axis][0] + resized[axis] + borders[axis][1]);
     check_filter(filter.shape(), padded, depth)?;
-    let window = |axis: usize| Window::of(padded[axis], filter.shape()[axis], attributes.strides[axis], attributes.same);
+    let window =
+        |axis: usize| Window::of(padded[axis], filter.shape()[axis], attributes.strides[axis], attributes.same);
     let windows = [window(0)?, window(1)?];
     if batch * windows[0].output * windows[1].output * filter.shape()[3] == 0 {
         return Err(invalid!("Output tensor can't be empty"));
@@ -227,9 +226,8 @@ fn sampled<T: Pixel>(input: &Tensor, axes: [Axis; 2], interpolated: bool) -> Res
     let sizes = [batch, axes[0].covered(), axes[1].covered(), depth].map(|size| size as i64);
     let mut out = Tensor::zeros::<T>(Shape::checked(&sizes)?)?;
     let values = input.values::<T>()?;
-    let [rows, cols] = [0, 1].map(|axis: usize| {
-        (0..axes[axis].covered()).map(|index| axes[axis].place(index)).collect::<Vec<_>>()
-    });
+    let [rows, cols] =
+        [0, 1].map(|axis: usize| (0..axes[axis].covered()).map(|index| axes[axis].place(index)).collect::<Vec<_>>());
     for (i, pixel) in out.values_mut::<T>()?.chunks_exact_mut(depth).enumerate() {
         let (image, row, col) = (i / cols.len() / rows.len(), i / cols.len() % rows.len(), i % cols.len());
         let (Some(row), Some(col)) = (&rows[row], &cols[col]) else { continue };

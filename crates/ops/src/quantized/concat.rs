@@ -1,4 +1,4 @@
-//! QuantizedConcat and QuantizedConcatV2.
+//! QuantizedConcat.
 
 use super::args::{ranged, with_range};
 use super::level::{Decoder, Encoder, Level, Range};
@@ -18,24 +18,11 @@ pub(crate) const OPS: &[Op] = &[
         kernel,
         facts: PLAIN,
     },
-    Op {
-        def: "QuantizedConcatV2(values: N * T, axis: Tidx, input_mins: N * float, input_maxes: N * float) -> \
-              output: T, output_min: float, output_max: float; N: int >= 2; T: type; Tidx: {int32, int64} = int32",
-        shape: shape_v2,
-        grad: Grad::Unknown,
-        kernel: kernel_v2,
-        facts: PLAIN,
-    },
 ];
 
 fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let count = query.inputs.len() / 3;
     Ok(ranged(joined_shape(&query.inputs[1..=count], query.constants[0].as_ref())?.swap_remove(0)))
-}
-
-fn shape_v2(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
-    let count = query.inputs.len() / 3;
-    Ok(ranged(joined_shape(&query.inputs[..count], query.constants[count].as_ref())?.swap_remove(0)))
 }
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
@@ -44,16 +31,6 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let axis = inputs.tensor(0)?;
         let count = inputs.len() / 3;
         let values = inputs.tensors(1, count)?;
-        run::<T>(ctx, dtype, &axis, values, &ranges(&inputs, count)?)
-    })))
-}
-
-fn kernel_v2(setup: &Setup<'_>) -> Result<Kernel> {
-    let dtype = setup.dtype("T")?;
-    for_levels!(setup, dtype, [QI8 = i8, QU8 = u8], T => Ok(many(move |ctx, mut inputs| {
-        let count = inputs.len() / 3;
-        let values = inputs.tensors(0, count)?;
-        let axis = inputs.tensor(count)?;
         run::<T>(ctx, dtype, &axis, values, &ranges(&inputs, count)?)
     })))
 }

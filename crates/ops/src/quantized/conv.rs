@@ -55,9 +55,7 @@ fn stride(setup: &Setup<'_>) -> Result<i64> {
         ));
     }
     if batch != 1 || depth != 1 {
-        return Err(invalid!(
-            "Current implementation does not yet support strides in the batch and depth dimensions."
-        ));
+        return Err(invalid!("Current implementation does not yet support strides in the batch and depth dimensions."));
     }
     let &[batch, rows, cols, depth] = dilations.as_slice() else {
         return Err(invalid!("Dilations field must specify 4 dimensions"));
@@ -176,7 +174,8 @@ impl Sizes {
         let [rows, cols] = self.axes;
         out.fill(0);
         for (point, out) in out.chunks_exact_mut(self.filters).enumerate() {
-            let (image, row, col) = (point / cols.output / rows.output, point / cols.output % rows.output, point % cols.output);
+            let (image, row, col) =
+                (point / cols.output / rows.output, point / cols.output % rows.output, point % cols.output);
             for (i, weights) in filter.chunks_exact(self.filters).enumerate() {
                 let (y, x) = (i / self.depth / cols.filter, i / self.depth % cols.filter);
                 let value = match (rows.at(row, y), cols.at(col, x)) {

@@ -139,9 +139,8 @@ fn check_channels(input: &Shape, min: &Tensor, max: &Tensor) -> Result<()> {
     }
     match input[3] == depth {
         true => Ok(()),
-        false => Err(invalid!(
-            "input must have same number of channels as length of input_min: {} vs {depth}",
-            input[3]
-        )),
+        false => {
+            Err(invalid!("input must have same number of channels as length of input_min: {} vs {depth}", input[3]))
+        }
     }
 }

@@ -66,10 +66,7 @@ fn range(inputs: &Inputs) -> Result<Range> {
         let tensor = inputs.look(index)?;
         match tensor.shape().rank() {
             0 => tensor.to_scalar(),
-            rank => Err(invalid!(
-                "{name} shape must be rank 0 but is rank {rank}, received shape: {}",
-                tensor.shape()
-            )),
+            rank => Err(invalid!("{name} shape must be rank 0 but is rank {rank}, received shape: {}", tensor.shape())),
         }
     };
     Ok(Range { min: bound(1, "min_input")?, max: bound(2, "max_input")? })

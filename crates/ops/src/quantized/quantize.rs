@@ -152,7 +152,8 @@ impl Quantization {
             let channel = &channels[index % channels.len()];
             out.iter_mut().zip(values).for_each(|(out, &value)| *out = channel.quantized(value));
         }
-        let (min, max): (Vec<f32>, Vec<f32>) = channels.iter().map(|channel| (channel.range.min, channel.range.max)).unzip();
+        let (min, max): (Vec<f32>, Vec<f32>) =
+            channels.iter().map(|channel| (channel.range.min, channel.range.max)).unzip();
         let shape = if min.len() == 1 { Shape::scalar() } else { Shape::from([min.len()]) };
         Ok(outputs![out, Tensor::from_slice(&shape, &min)?, Tensor::from_slice(&shape, &max)?])
     }
@@ -243,9 +244,9 @@ fn check_channels(name: &str, bound: &Shape, channels: usize) -> Result<()> {
     );
     match **bound {
         [size] if size == channels => Ok(()),
-        [size] => Err(invalid!(
-            "{wanted} is a 1-D tensor of size {size} and input's axis dimension is of size {channels}"
-        )),
+        [size] => {
+            Err(invalid!("{wanted} is a 1-D tensor of size {size} and input's axis dimension is of size {channels}"))
+        }
         _ => Err(invalid!("{wanted} dims are {}", bound.rank())),
     }
 }

@@ -1,7 +1,7 @@
 //! QuantizedResizeBilinear.
 
 use super::args::{ranged, with_range};
-use super::level::Range;
+use super::level::{Level, Range};
 use crate::image::resizing::{Mapping, Sizes, resized_shape};
 use graph::ShapeQuery;
 use op::{Grad, Inputs, Kernel, Op, PLAIN, Setup, many};
@@ -144,6 +144,6 @@ impl Blended for i32 {
     }
 
     fn blend(corners: [i32; 4], x: i64, y: i64) -> i32 {
-        blend_integers(corners.map(i64::from), x, y, 1 << 30) as i32
+        blend_integers(corners.map(|corner| corner.float() as i64), x, y, 1 << 30) as i32
     }
 }

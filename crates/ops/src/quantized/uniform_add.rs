@@ -53,11 +53,11 @@ fn run(inputs: &mut Inputs, axes: Axes, limits: Limits) -> Result<Tensor> {
     check_shapes(&shape, scales, zeros, axes.output)?;
     for (name, operand, axis) in [("lhs", &lhs, axes.lhs), ("rhs", &rhs, axes.rhs)] {
         let from_end = |rank: usize, axis: i64| rank as i64 - axis;
-        if axis >= 0 && axes.output >= 0 && from_end(operand.shape().rank(), axis) != from_end(shape.rank(), axes.output)
+        if axis >= 0
+            && axes.output >= 0
+            && from_end(operand.shape().rank(), axis) != from_end(shape.rank(), axes.output)
         {
-            return Err(invalid!(
-                "If {name} and output is both per-axis quantized, the quantization axis must match."
-            ));
+            return Err(invalid!("If {name} and output is both per-axis quantized, the quantization axis must match."));
         }
     }
     check_positive("lhs/rhs/output", &[lhs_scales, rhs_scales, scales])?;

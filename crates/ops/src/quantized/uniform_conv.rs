@@ -246,7 +246,7 @@ fn padded(attributes: &Attributes, axis: Axis, index: usize, rank: usize) -> Res
     let output = (input + before + after - filter + 1 + stride - 1).div_euclid(stride);
     match (usize::try_from(output), usize::try_from(before)) {
         (Ok(output), Ok(before)) => Ok(Axis { output, before, ..axis }),
-        _ => Err(invalid!("Expected a non-negative size, got {output}")),
+        _ => Err(invalid!("Expected shape dimensions to be non-negative, got {output}")),
     }
 }
 
@@ -413,9 +413,7 @@ fn hybrid_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let images = Quantized::rows(&floats, plan.batch[0], floats.len() / plan.batch[0].max(1));
         let (lhs_zero, rhs_zero) = (|image: usize| images.scales[image].1, |filter: usize| of_rhs.channel(filter).1);
         let operands = Operands { lhs: &images.values, lhs_zero: &lhs_zero, rhs: &rhs, rhs_zero: &rhs_zero };
-        let real = |image: usize, filter: usize, sum| {
-            sum as f32 * images.scales[image].0 * of_rhs.channel(filter).0
-        };
+        let real = |image: usize, filter: usize, sum| sum as f32 * images.scales[image].0 * of_rhs.channel(filter).0;
         Ok(outputs![plan.convolve(DType::F32, &operands, real)?])
     })
     .heavy())
