@@ -3,6 +3,7 @@
 use super::args::{ranged, with_range};
 use super::level::Range;
 use crate::nn::conv::static_forward;
+use crate::nn::geometry::Attrs;
 use graph::ShapeQuery;
 use math::conv::Axis;
 use op::{Grad, Inputs, Kernel, Op, PLAIN, Setup, many};
@@ -22,6 +23,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 }];
 
 fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+    stride(query)?;
     Ok(ranged(static_forward(query, 2)?.swap_remove(0)))
 }
 
@@ -44,8 +46,8 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// The one stride of both axes of the image.
-fn stride(setup: &Setup<'_>) -> Result<i64> {
-    let (strides, dilations) = (setup.ints("strides")?, setup.ints("dilations")?);
+fn stride(attrs: &dyn Attrs) -> Result<i64> {
+    let (strides, dilations) = (attrs.integers("strides")?, attrs.integers("dilations")?);
     let &[batch, stride, across, depth] = strides.as_slice() else {
         return Err(invalid!("Sliding window strides field must specify 4 dimensions"));
     };
