@@ -101,6 +101,12 @@ impl<R: Read> InputStream<R> {
         Ok(self.block.slice(..count.min(self.block.len())))
     }
 
+    /// Everything that has been read ahead, at least `least` bytes if they are left, without taking it.
+    pub fn peek_block(&mut self, least: usize) -> Result<Bytes> {
+        self.fill(least)?;
+        Ok(self.block.clone())
+    }
+
     /// The next line, without its end and without any carriage returns; none at the end.
     pub fn read_line(&mut self) -> Result<Option<Bytes>> {
         let Some((line, ended)) = self.raw_line()? else { return Ok(None) };

@@ -15,7 +15,7 @@ pub(crate) trait Format: Send + Sync + 'static {
     /// An open file.
     type Reader: Records;
     /// The key of the position in saved states.
-    const POSITION: &'static str;
+    const POSITION: &'static str = "";
     /// The position that is saved while no file is open, if any is.
     const NO_POSITION: Option<i64> = None;
     /// True if an error ends the file, so that the next request reads the next file.
@@ -23,6 +23,20 @@ pub(crate) trait Format: Send + Sync + 'static {
 
     /// Opens a file at its first record, or at a position that `Records::position` returned.
     fn open(&self, systems: &FileSystems, file: &FileName<'_>, position: Option<u64>) -> Result<Self::Reader>;
+
+    /// Writes the number of the current file, and the position in it if it is open.
+    fn save(&self, writer: &mut StateWriter, prefix: &str, index: usize, position: Option<u64>) {
+        writer.int(prefix, "current_file_index", index as i64);
+        if let Some(position) = position.map(|position| position as i64).or(Self::NO_POSITION) {
+            writer.int(prefix, Self::POSITION, position);
+        }
+    }
+
+    /// The position that `save` wrote.
+    fn restore(&self, reader: &StateReader, prefix: &str) -> Result<Option<u64>> {
+        let position = if reader.contains(prefix, Self::POSITION) { reader.int(prefix, Self::POSITION)? } else { -1 };
+        Ok(u64::try_from(position).ok())
+    }
 }
 
 /// A file and its number among the files.
@@ -36,7 +50,7 @@ pub(crate) struct FileName<'a> {
 /// The records of an open file.
 pub(crate) trait Records: Send {
     /// The next record; none at the end.
-    fn next(&mut self) -> Result<Option<Bytes>>;
+    fn next(&mut self) -> Result<Option<Element>>;
 
     /// The position of the next record.
     fn position(&self) -> u64;
@@ -54,8 +68,24 @@ pub(crate) struct Files<F> {
 impl<F> Files<F> {
     /// The records of the named files.
     pub(crate) fn new(kind: &'static str, names: Vec<String>, format: F, systems: Arc<FileSystems>) -> Files<F> {
-        Files { kind, names, format, systems, spec: one_string() }
+        Files::with_spec(kind, names, format, systems, one_string())
     }
+
+    /// As `new`, for records that are not single strings.
+    pub(crate) fn with_spec(
+        kind: &'static str,
+        names: Vec<String>,
+        format: F,
+        systems: Arc<FileSystems>,
+        spec: Spec,
+    ) -> Files<F> {
+        Files { kind, names, format, systems, spec }
+    }
+}
+
+/// A record of bytes as an element.
+pub(crate) fn string_element(record: Bytes) -> Element {
+    smallvec![Tensor::string(record)]
 }
 
 /// Elements of one string.
@@ -74,12 +104,13 @@ pub(crate) fn file_names(inputs: &Inputs, index: usize, name: &str) -> Result<Ve
 
 /// The compression of text and fixed-length files in input `index`.
 pub(crate) fn compression(inputs: &mut Inputs, index: usize) -> Result<Compression> {
-    match string_scalar(inputs, index, "compression_type")?.as_str() {
-        "" => Ok(Compression::None),
-        "ZLIB" => Ok(Compression::Zlib),
-        "GZIP" => Ok(Compression::Gzip),
-        _ => Err(invalid!("Unsupported compression_type.")),
-    }
+    let name = string_scalar(inputs, index, "compression_type")?;
+    compression_of(&name).ok_or_else(|| invalid!("Unsupported compression_type."))
+}
+
+/// The compression of files that cannot be compressed by snappy.
+pub(crate) fn compression_of(name: &str) -> Option<Compression> {
+    Compression::from_name(name).ok().filter(|&compression| compression != Compression::Snappy)
 }
 
 /// The size of read buffers in input `index`; `rule` is what an error says about it.
@@ -124,7 +155,7 @@ impl<F: Format> FilesIterator<F> {
             };
             let position = reader.position();
             match reader.next() {
-                Ok(Some(record)) => return Ok(Some(smallvec![Tensor::string(record)])),
+                Ok(Some(record)) => return Ok(Some(record)),
                 Ok(None) => self.end_file(),
                 Err(error) => return Err(self.failed(error, position)),
             }
@@ -170,19 +201,14 @@ impl<F: Format> Iterate for FilesIterator<F> {
     }
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
-        writer.int(&self.prefix, "current_file_index", self.index as i64);
-        let position = self.reader.as_ref().map(|reader| reader.position() as i64).or(F::NO_POSITION);
-        if let Some(position) = position {
-            writer.int(&self.prefix, F::POSITION, position);
-        }
+        let position = self.reader.as_ref().map(Records::position);
+        self.dataset.format.save(writer, &self.prefix, self.index, position);
         Ok(())
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
         self.index = reader.count(&self.prefix, "current_file_index")?.min(self.dataset.names.len());
-        let saved = reader.contains(&self.prefix, F::POSITION);
-        let position = if saved { reader.int(&self.prefix, F::POSITION)? } else { -1 };
-        let position = u64::try_from(position).ok();
+        let position = self.dataset.format.restore(reader, &self.prefix)?;
         self.reader = position.map(|position| self.dataset.open(self.index, Some(position))).transpose()?;
         Ok(())
     }

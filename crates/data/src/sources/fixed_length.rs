@@ -1,13 +1,13 @@
 //! FixedLengthRecordDataset and FixedLengthRecordDatasetV2: the pieces of files, all of one length.
 
-use super::files::{FileName, Files, Format, Records, buffer_size, compression, file_names};
+use super::files::{FileName, Files, Format, Records, buffer_size, compression, file_names, string_element};
+use crate::Element;
 use crate::attrs::{DATASET, dataset_kernel, scalar};
 use io::{Compression, FileSystems, InputStream};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
 use ops::checkpoint::systems;
 use status::{Code, Error, Result, invalid, out_of_range};
-use tensor::Bytes;
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -121,7 +121,7 @@ struct Pieces {
 }
 
 impl Records for Pieces {
-    fn next(&mut self) -> Result<Option<Bytes>> {
+    fn next(&mut self) -> Result<Option<Element>> {
         if self.limit.is_some_and(|limit| self.stream.offset() >= limit) {
             return Ok(None);
         }
@@ -129,7 +129,7 @@ impl Records for Pieces {
         let wanted = record.saturating_add(usize::try_from(self.ahead).unwrap_or(usize::MAX));
         let left = self.stream.peek(wanted)?.len();
         if left == wanted {
-            return self.stream.read(record).map(Some);
+            return self.stream.read(record).map(|record| Some(string_element(record)));
         }
         if left as u64 <= self.ahead && self.limit.is_none() {
             return Ok(None);

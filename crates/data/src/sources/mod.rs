@@ -1,10 +1,14 @@
 //! Datasets that produce elements of their own.
 
+mod csv;
+mod csv_fields;
 mod files;
 mod fixed_length;
 mod indexed;
 mod list;
+mod matching_files;
 mod range;
+mod sparse_tensor_slice;
 mod tensor;
 mod tensor_slice;
 mod text_line;
@@ -12,5 +16,15 @@ mod tf_record;
 
 use op::Op;
 
-pub(crate) const TABLES: &[&[Op]] =
-    &[fixed_length::OPS, list::OPS, range::OPS, tensor::OPS, tensor_slice::OPS, text_line::OPS, tf_record::OPS];
+pub(crate) const TABLES: &[&[Op]] = &[
+    csv::OPS,
+    fixed_length::OPS,
+    list::OPS,
+    matching_files::OPS,
+    range::OPS,
+    sparse_tensor_slice::OPS,
+    tensor::OPS,
+    tensor_slice::OPS,
+    text_line::OPS,
+    tf_record::OPS,
+];

@@ -1,13 +1,13 @@
 //! TextLineDataset: the lines of files.
 
-use super::files::{FileName, Files, Format, Records, buffer_size, compression, file_names};
+use super::files::{FileName, Files, Format, Records, buffer_size, compression, file_names, string_element};
+use crate::Element;
 use crate::attrs::{DATASET, dataset_kernel};
 use io::{Compression, FileSystems, InputStream};
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
 use ops::checkpoint::systems;
 use status::Result;
-use tensor::Bytes;
 
 pub(crate) const OPS: &[Op] = &[Op {
     def: "TextLineDataset(filenames: string, compression_type: string, buffer_size: int64) -> handle: variant; \
@@ -43,8 +43,8 @@ impl Format for Lines {
 }
 
 impl Records for InputStream {
-    fn next(&mut self) -> Result<Option<Bytes>> {
-        self.read_line()
+    fn next(&mut self) -> Result<Option<Element>> {
+        Ok(self.read_line()?.map(string_element))
     }
 
     fn position(&self) -> u64 {

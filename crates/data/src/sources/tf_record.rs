@@ -1,13 +1,13 @@
 //! TFRecordDataset and TFRecordDatasetV2: the records of TensorFlow's record files.
 
-use super::files::{FileName, Files, Format, Records, file_names};
+use super::files::{FileName, Files, Format, Records, file_names, string_element};
+use crate::Element;
 use crate::attrs::{DATASET, dataset_kernel, scalar, string_scalar};
 use io::{Compression, FileSystems, RecordReader};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
 use ops::checkpoint::systems;
 use status::{Result, invalid};
-use tensor::Bytes;
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -76,8 +76,8 @@ impl Format for TfRecords {
 }
 
 impl Records for RecordReader {
-    fn next(&mut self) -> Result<Option<Bytes>> {
-        self.read()
+    fn next(&mut self) -> Result<Option<Element>> {
+        Ok(self.read()?.map(string_element))
     }
 
     fn position(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Datasets that transform the elements of other datasets.
 
 mod batch;
+mod cache;
 mod concatenate;
 mod empty;
 mod filter;
@@ -30,6 +31,8 @@ use op::Op;
 
 pub(crate) const TABLES: &[&[Op]] = &[
     batch::OPS,
+    cache::HANDLE_OPS,
+    cache::OPS,
     concatenate::OPS,
     filter::OPS,
     flat_map::OPS,
