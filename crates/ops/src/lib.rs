@@ -44,7 +44,7 @@ pub fn registry_with(others: &[&[Op]]) -> Registry {
 }
 
 /// The families of ops with their tables, by the name of the module.
-pub fn families() -> [(&'static str, &'static [&'static [Op]]); 16] {
+pub fn families() -> [(&'static str, &'static [&'static [Op]]); 17] {
     [
         ("array", array::TABLES),
         ("checkpoint", checkpoint::TABLES),

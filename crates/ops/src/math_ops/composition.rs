@@ -86,7 +86,7 @@ fn part(setup: &Setup<'_>, op: &str, dtype: DType) -> Result<Part> {
 struct NoFunctions;
 
 impl op::Functions for NoFunctions {
-    fn instantiate(&self, function: &graph::Function) -> Result<std::sync::Arc<dyn op::Callable>> {
+    fn instantiate(&self, function: &graph::Function, _: &str) -> Result<std::sync::Arc<dyn op::Callable>> {
         Err(internal!("No function {}", function.name))
     }
 }
