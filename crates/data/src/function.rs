@@ -21,6 +21,14 @@ impl Function {
         Ok(Function { callable: setup.function(attr)?, captured: Arc::new([]) })
     }
 
+    /// The functions of an attribute that is a list.
+    pub fn list_of(setup: &Setup<'_>, attr: &str) -> Result<Vec<Function>> {
+        let functions = setup.list(attr)?.funcs.iter();
+        functions
+            .map(|function| Ok(Function { callable: setup.instantiate(function)?, captured: Arc::new([]) }))
+            .collect()
+    }
+
     /// The same function with captured values, which follow the arguments of each call.
     pub fn capture(&self, captured: Vec<Tensor>) -> Function {
         Function { callable: self.callable.clone(), captured: captured.into() }

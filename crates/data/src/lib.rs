@@ -25,6 +25,7 @@ pub mod raw;
 pub mod sources;
 mod state;
 mod task;
+mod timer;
 pub mod transformations;
 
 pub use cardinality::Cardinality;

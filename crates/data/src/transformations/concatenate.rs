@@ -45,7 +45,7 @@ fn common_spec(first: &Spec, second: &Spec) -> Result<Spec> {
 }
 
 /// Unknown where the shapes differ.
-fn common_shape(first: &PartialShape, second: &PartialShape) -> PartialShape {
+pub(crate) fn common_shape(first: &PartialShape, second: &PartialShape) -> PartialShape {
     let (Some(first), Some(second)) = (first.dims(), second.dims()) else { return PartialShape::unknown() };
     if first.len() != second.len() {
         return PartialShape::unknown();

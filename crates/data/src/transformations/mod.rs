@@ -2,27 +2,42 @@
 
 mod batch;
 mod cache;
+mod choose_fastest;
+mod choose_fastest_branch;
 mod concatenate;
+mod dense_to_sparse_batch;
+mod directed_interleave;
 mod empty;
 mod filter;
+mod filter_by_last_component;
 mod flat_map;
+mod group_by_reducer;
+mod group_by_window;
+mod ignore_errors;
+mod index_flat_map;
 mod interleave;
 mod map;
 mod nested;
 mod random_access;
+mod rebatch;
+mod rebatch_v2;
 mod repeat;
 mod rows;
+mod sampling;
 mod saved;
 mod scan;
 mod shard;
 mod skip;
+mod sleep;
 mod sliding;
 mod sliding_window;
 mod stack;
 mod take;
 mod take_while;
+mod timings;
 mod unbatch;
 mod unique;
+mod weighted_flat_map;
 mod window;
 mod window_op;
 mod zip;
@@ -33,20 +48,34 @@ pub(crate) const TABLES: &[&[Op]] = &[
     batch::OPS,
     cache::HANDLE_OPS,
     cache::OPS,
+    choose_fastest::OPS,
+    choose_fastest_branch::OPS,
     concatenate::OPS,
+    dense_to_sparse_batch::OPS,
+    directed_interleave::OPS,
     filter::OPS,
+    filter_by_last_component::OPS,
     flat_map::OPS,
+    group_by_reducer::OPS,
+    group_by_window::OPS,
+    ignore_errors::OPS,
+    index_flat_map::OPS,
     interleave::OPS,
     map::OPS,
+    rebatch::OPS,
+    rebatch_v2::OPS,
     repeat::OPS,
+    sampling::OPS,
     scan::OPS,
     shard::OPS,
     skip::OPS,
+    sleep::OPS,
     sliding_window::OPS,
     take::OPS,
     take_while::OPS,
     unbatch::OPS,
     unique::OPS,
+    weighted_flat_map::OPS,
     window::OPS,
     window_op::OPS,
     zip::OPS,

@@ -17,20 +17,23 @@ pub(crate) fn read_list(reader: &StateReader, prefix: &str, key: &str, count: us
     (0..count).map(|index| reader.tensor(prefix, &format!("{key}[{index}]"))).collect()
 }
 
-/// Writes an input, or `input_impl_empty` without a value if it has ended.
-pub(crate) fn write_input(writer: &mut StateWriter, prefix: &str, input: &Input) -> Result<()> {
+/// Writes an input, or `key` without a value if it has ended.
+pub(crate) fn write_input(writer: &mut StateWriter, prefix: &str, key: &str, input: &Input) -> Result<()> {
     if input.has_ended() {
-        writer.string(prefix, &full_name(prefix, EMPTY), "");
+        writer.string(prefix, &full_name(prefix, key), "");
     }
     input.save_present(writer)
 }
 
 /// Restores what `write_input` wrote.
-pub(crate) fn read_input(reader: &Arc<StateReader>, prefix: &str, input: &mut Input) -> Result<()> {
-    if reader.contains(prefix, EMPTY) {
+pub(crate) fn read_input(reader: &Arc<StateReader>, prefix: &str, key: &str, input: &mut Input) -> Result<()> {
+    if reader.contains(prefix, key) {
         input.end();
     }
     input.restore_present(reader)
 }
 
-const EMPTY: &str = "input_impl_empty";
+/// Reads how many there are of something that is saved only if there is any.
+pub(crate) fn read_size(reader: &StateReader, prefix: &str, key: &str) -> Result<usize> {
+    if reader.contains(prefix, key) { reader.count(prefix, key) } else { Ok(0) }
+}

@@ -27,6 +27,11 @@ fn kernel(_: &Setup<'_>) -> Result<Kernel> {
     dataset_kernel(|_, inputs| Ok(Take { input: input_dataset(inputs, 0)?, count: scalar(inputs, 1, "count")? }))
 }
 
+/// The first elements of a dataset.
+pub(crate) fn take(input: DatasetRef, count: i64) -> DatasetRef {
+    Arc::new(Take { input, count })
+}
+
 struct Take {
     input: DatasetRef,
     /// Negative: all elements.

@@ -1,7 +1,7 @@
 //! UnbatchDataset: the rows of the elements.
 
 use super::random_access::check_index;
-use super::rows::{row, row_shape};
+use super::rows::{batch_size, row, row_shape};
 use super::saved::{read_list, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset};
 use crate::dataset::PendingElement;
@@ -11,7 +11,7 @@ use crate::{
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
-use status::{Result, failed_precondition, invalid};
+use status::{Result, failed_precondition};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -108,24 +108,6 @@ impl UnbatchIterator {
         self.batch = batch;
         Ok(())
     }
-}
-
-/// The number of rows of all components.
-fn batch_size(batch: &Element) -> Result<usize> {
-    let mut size = None;
-    for (index, component) in batch.iter().enumerate() {
-        let Some(&found) = component.shape().dims().first() else {
-            return Err(invalid!("Input element must have a non-scalar value in each component."));
-        };
-        let first = *size.get_or_insert(found);
-        if found != first {
-            return Err(invalid!(
-                "Input element must have the same batch size in each component. Component 0 had size {first} but \
-                 component {index} had size, {found}."
-            ));
-        }
-    }
-    Ok(size.unwrap_or(0))
 }
 
 impl Iterate for UnbatchIterator {
