@@ -1,6 +1,6 @@
 //! Datasets: immutable descriptions of sequences of elements, as values on the edges of a graph.
 
-use crate::{Cardinality, Element, Input, Iterate, Pipeline, PollContext, Spec};
+use crate::{Cardinality, Element, Function, Input, Iterate, Pipeline, PollContext, Spec};
 use status::{Result, invalid, unimplemented_op};
 use std::any::Any;
 use std::fmt;
@@ -27,6 +27,17 @@ pub trait Dataset: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The same transformation of other datasets, which are as many as `inputs`. None for sources, and for
+    /// transformations whose inputs must not be divided between workers.
+    fn with_inputs(&self, _inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        None
+    }
+
+    /// The functions that return its elements, or the datasets of its elements.
+    fn functions(&self) -> Vec<&Function> {
+        Vec::new()
+    }
+
     /// A new iterator.
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>>;
 
@@ -42,6 +53,11 @@ pub trait Dataset: Send + Sync + 'static {
     fn element_at(&self, _pipeline: &Arc<Pipeline>, _index: usize) -> Result<PendingElement> {
         Err(unimplemented_op!("Random access is not implemented for this dataset."))
     }
+}
+
+/// The only one of the inputs that `with_inputs` gets.
+pub(crate) fn only(mut inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+    inputs.pop().filter(|_| inputs.is_empty())
 }
 
 /// Where an iterator is in its pipeline.

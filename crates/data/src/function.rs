@@ -34,6 +34,11 @@ impl Function {
         Function { callable: self.callable.clone(), captured: captured.into() }
     }
 
+    /// True if the function, or one that it uses, has a node whose op passes the test.
+    pub fn has_op(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        self.callable.has_op(test)
+    }
+
     /// The function with state of its own, for the iterators of one pipeline.
     pub fn in_pipeline(&self, pipeline: &Arc<Pipeline>) -> Result<FunctionRun> {
         let callable = self.callable.fork(&pipeline.forks)?;

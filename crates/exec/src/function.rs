@@ -8,7 +8,7 @@ use graph::{
 };
 use op::{Callable, Ctx, Done, Forks, Functions, Inputs, Kernel, Outputs, Setup, Siblings, Value, later};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use status::{Result, exhausted, internal, invalid, not_found};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -229,12 +229,42 @@ impl Callable for Body {
     fn on_device(&self, target: &str) -> Result<Arc<dyn Callable>> {
         self.library()?.instantiate_on(&self.function, target, &self.device)
     }
+
+    fn has_op(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        self.library.upgrade().is_some_and(|library| has_op(&library.functions, &self.function.name, test))
+    }
 }
 
 impl Body {
     fn library(&self) -> Result<Arc<Library>> {
         self.library.upgrade().ok_or_else(|| internal!("the graph of function {} was released", self.function.name))
     }
+}
+
+/// True if a function, or one that it uses, has a node whose op passes the test.
+fn has_op(library: &FunctionLibrary, name: &str, test: &dyn Fn(&str) -> bool) -> bool {
+    let mut reached = FxHashSet::from_iter([name]);
+    let mut queue = vec![name];
+    while let Some(name) = queue.pop() {
+        let Some(function) = library.functions.get(name) else { continue };
+        for node in &function.nodes {
+            if test(&node.op) {
+                return true;
+            }
+            queue.extend(used_functions(node).filter(|used| reached.insert(used)));
+        }
+    }
+    false
+}
+
+/// The op of a node, which may be a function, and the functions in its attributes.
+fn used_functions(node: &NodeDef) -> impl Iterator<Item = &str> {
+    let in_attrs = node.attrs.values().flat_map(|value| match value {
+        AttrValue::Func(function) => vec![function.name.as_str()],
+        AttrValue::List(list) => list.funcs.iter().map(|function| function.name.as_str()).collect(),
+        _ => Vec::new(),
+    });
+    std::iter::once(node.op.as_str()).chain(in_attrs)
 }
 
 /// The forks of the libraries from which one owner took functions, beside the originals.
@@ -275,6 +305,10 @@ impl Callable for Forked {
 
     fn on_device(&self, target: &str) -> Result<Arc<dyn Callable>> {
         Ok(Arc::new(Forked { library: self.library.clone(), body: self.body.on_device(target)? }))
+    }
+
+    fn has_op(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        self.body.has_op(test)
     }
 }
 

@@ -28,6 +28,11 @@ pub trait Callable: Send + Sync {
     fn on_device(&self, target: &str) -> Result<Arc<dyn Callable>> {
         Err(unimplemented_op!("A function of this kind cannot run on another device ({target})"))
     }
+
+    /// True if the body, or a function that it uses, is known to have a node whose op passes the test.
+    fn has_op(&self, _test: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
 }
 
 /// The libraries of functions that one owner has forked.

@@ -1,6 +1,7 @@
 //! BatchDataset and BatchDatasetV2: joins consecutive elements.
 
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -46,6 +47,7 @@ pub(crate) fn batch_size(size: i64) -> Result<usize> {
     usize::try_from(size).ok().filter(|&size| size > 0).ok_or_else(|| invalid!("Batch size must be greater than zero."))
 }
 
+#[derive(Clone)]
 struct Batch {
     input: DatasetRef,
     size: usize,
@@ -64,6 +66,10 @@ impl Dataset for Batch {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Batch { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -72,6 +72,11 @@ impl Dataset for Concatenate {
         self.parts.to_vec()
     }
 
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        let parts = inputs.try_into().ok()?;
+        Some(Arc::new(Concatenate { parts, spec: self.spec.clone() }))
+    }
+
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         Ok(Box::new(ConcatenateIterator {
             inputs: [place.input_at(&self.parts[0], 0)?, Input::ended()],

@@ -2,6 +2,7 @@
 
 use super::map::in_function;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset};
+use crate::dataset::only;
 use crate::function::{Call, Function, FunctionRun};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
@@ -30,6 +31,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct Filter {
     input: DatasetRef,
     predicate: Function,
@@ -46,6 +48,10 @@ impl Dataset for Filter {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Filter { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

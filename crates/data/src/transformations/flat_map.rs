@@ -4,6 +4,7 @@ use super::map::in_function;
 use super::nested::Nested;
 use super::saved::{read_list, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, spec};
+use crate::dataset::only;
 use crate::function::{Function, FunctionRun};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
@@ -32,6 +33,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct FlatMap {
     input: DatasetRef,
     function: Function,
@@ -49,6 +51,14 @@ impl Dataset for FlatMap {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(FlatMap { input, ..self.clone() }) })
+    }
+
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.function]
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

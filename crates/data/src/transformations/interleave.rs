@@ -4,6 +4,7 @@ use super::map::in_function;
 use super::nested::Nested;
 use super::saved::{read_list, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::function::{Function, FunctionRun};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
@@ -51,6 +52,7 @@ fn positive(value: i64, name: &str) -> Result<usize> {
     found.ok_or_else(|| invalid!("{name} must be greater than zero."))
 }
 
+#[derive(Clone)]
 struct Interleave {
     input: DatasetRef,
     function: Function,
@@ -70,6 +72,14 @@ impl Dataset for Interleave {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Interleave { input, ..self.clone() }) })
+    }
+
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.function]
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

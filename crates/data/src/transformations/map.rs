@@ -1,6 +1,7 @@
 //! MapDataset: applies a function to each element.
 
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, spec};
+use crate::dataset::only;
 use crate::function::{Call, Function, FunctionRun};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
@@ -32,6 +33,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct Map {
     input: DatasetRef,
     function: Function,
@@ -50,6 +52,14 @@ impl Dataset for Map {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Map { input, ..self.clone() }) })
+    }
+
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.function]
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -1,5 +1,6 @@
 //! Datasets that transform the elements of other datasets.
 
+mod auto_shard;
 mod batch;
 mod cache;
 mod choose_fastest;
@@ -27,6 +28,7 @@ mod sampling;
 mod saved;
 mod scan;
 mod shard;
+mod shard_policy;
 mod skip;
 mod sleep;
 mod sliding;
@@ -45,6 +47,7 @@ mod zip;
 use op::Op;
 
 pub(crate) const TABLES: &[&[Op]] = &[
+    auto_shard::OPS,
     batch::OPS,
     cache::HANDLE_OPS,
     cache::OPS,

@@ -3,6 +3,7 @@
 use super::rows::row_range;
 use super::saved::{read_input, read_list, write_input, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader,
     StateWriter, full_name,
@@ -44,6 +45,12 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+/// Batches in parts for this many replicas, which is positive.
+pub(crate) fn rebatch(input: DatasetRef, replicas: usize, spec: Spec) -> DatasetRef {
+    Arc::new(Rebatch { input, replicas, spec })
+}
+
+#[derive(Clone)]
 struct Rebatch {
     input: DatasetRef,
     replicas: usize,
@@ -61,6 +68,10 @@ impl Dataset for Rebatch {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Rebatch { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -3,6 +3,7 @@
 use super::rows::{batch_size, joined, row_range};
 use super::saved::{read_input, read_list, write_input, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader,
     StateWriter, full_name,
@@ -43,6 +44,7 @@ fn size_of(size: i64) -> Result<usize> {
     usize::try_from(size).map_err(|_| invalid!("`batch_sizes` must not be negative, but one is {size}."))
 }
 
+#[derive(Clone)]
 struct RebatchV2 {
     input: DatasetRef,
     /// Not empty.
@@ -62,6 +64,10 @@ impl Dataset for RebatchV2 {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(RebatchV2 { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

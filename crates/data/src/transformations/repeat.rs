@@ -3,7 +3,7 @@
 use super::empty::Empty;
 use super::random_access::check_index;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
-use crate::dataset::PendingElement;
+use crate::dataset::{PendingElement, only};
 use crate::iterate::IndexMapper;
 use crate::{
     Cardinality, Dataset, DatasetRef, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
@@ -31,6 +31,7 @@ fn kernel(_: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct Repeat {
     input: DatasetRef,
     /// None: without end.
@@ -52,6 +53,10 @@ impl Dataset for Repeat {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Repeat { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -2,7 +2,7 @@
 
 use super::random_access::check_index;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
-use crate::dataset::PendingElement;
+use crate::dataset::{PendingElement, only};
 use crate::iterate::IndexMapper;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
@@ -42,11 +42,15 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+/// The kind of shards that a distribution strategy has to choose.
+pub(crate) const UNCHOSEN: &str = "ShardHint";
+
 /// A shard of a dataset.
 pub(crate) fn shard(input: DatasetRef, shards: u64, index: u64, requires_elements: bool) -> DatasetRef {
     Arc::new(Shard { input, choice: Some(Choice { shards, index }), requires_elements })
 }
 
+#[derive(Clone)]
 struct Shard {
     input: DatasetRef,
     /// None: a distribution strategy has to choose.
@@ -65,7 +69,7 @@ struct Choice {
 
 impl Dataset for Shard {
     fn kind(&self) -> &'static str {
-        "Shard"
+        if self.choice.is_some() { "Shard" } else { UNCHOSEN }
     }
 
     fn spec(&self) -> &Spec {
@@ -74,6 +78,10 @@ impl Dataset for Shard {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Shard { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

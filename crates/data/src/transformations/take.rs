@@ -3,7 +3,7 @@
 use super::empty::Empty;
 use super::random_access::check_index;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
-use crate::dataset::PendingElement;
+use crate::dataset::{PendingElement, only};
 use crate::{
     Cardinality, Dataset, DatasetRef, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
@@ -32,6 +32,7 @@ pub(crate) fn take(input: DatasetRef, count: i64) -> DatasetRef {
     Arc::new(Take { input, count })
 }
 
+#[derive(Clone)]
 struct Take {
     input: DatasetRef,
     /// Negative: all elements.
@@ -55,6 +56,10 @@ impl Dataset for Take {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Take { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -4,7 +4,7 @@ use super::random_access::check_index;
 use super::rows::{batch_size, row, row_shape};
 use super::saved::{read_list, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset};
-use crate::dataset::PendingElement;
+use crate::dataset::{PendingElement, only};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter, full_name,
@@ -43,6 +43,7 @@ fn kernel(_: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct Unbatch {
     input: DatasetRef,
     /// The number of rows of each element, if it is known and positive.
@@ -61,6 +62,10 @@ impl Dataset for Unbatch {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Unbatch { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -4,6 +4,7 @@ use super::saved::{read_list, write_list};
 use super::sliding::{Slide, positive};
 use super::window_op::window;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::dataset::only;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader,
     StateWriter, dataset_tensor,
@@ -43,6 +44,7 @@ fn kernel(_: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct WindowDataset {
     input: DatasetRef,
     slide: Slide,
@@ -60,6 +62,10 @@ impl Dataset for WindowDataset {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(WindowDataset { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

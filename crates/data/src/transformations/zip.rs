@@ -51,6 +51,10 @@ impl Dataset for Zip {
         self.parts.clone()
     }
 
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        Some(Arc::new(Zip { parts: inputs, spec: self.spec.clone() }))
+    }
+
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         let inputs = self.parts.iter().enumerate().map(|(index, part)| place.input_at(part, index));
         Ok(Box::new(ZipIterator {
