@@ -177,10 +177,10 @@ impl Iterate for DenseToSparseIterator {
     }
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
-        super::saved::write_input(writer, &self.prefix, "input_impl_empty", &self.input)
+        super::saved::write_input(writer, &self.prefix, &self.input)
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
-        super::saved::read_input(reader, &self.prefix, "input_impl_empty", &mut self.input)
+        super::saved::read_input(reader, &self.prefix, &mut self.input)
     }
 }

@@ -76,10 +76,10 @@ impl Iterate for FilterByLastComponentIterator {
     }
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
-        write_input(writer, &self.prefix, "input_impl_empty", &self.input)
+        write_input(writer, &self.prefix, &self.input)
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
-        read_input(reader, &self.prefix, "input_impl_empty", &mut self.input)
+        read_input(reader, &self.prefix, &mut self.input)
     }
 }

@@ -1,6 +1,6 @@
 //! IgnoreErrorsDataset: the elements that can be computed.
 
-use super::saved::{read_input, write_input};
+use super::saved::{read_input_as, write_input_as};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset};
 use crate::{
     Cardinality, Dataset, DatasetRef, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
@@ -88,10 +88,10 @@ impl Iterate for IgnoreErrorsIterator {
     }
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
-        write_input(writer, &self.prefix, "input_impls_empty", &self.input)
+        write_input_as(writer, &self.prefix, "input_impls_empty", &self.input)
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
-        read_input(reader, &self.prefix, "input_impls_empty", &mut self.input)
+        read_input_as(reader, &self.prefix, "input_impls_empty", &mut self.input)
     }
 }

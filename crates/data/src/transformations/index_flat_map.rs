@@ -247,7 +247,7 @@ impl Iterate for IndexFlatMapIterator {
         writer.int(prefix, "input_element_count", self.current as i64);
         writer.int(prefix, "input_unflattened_tensors_size", self.parts.len() as i64);
         write_list(writer, prefix, "input_unflattened_tensors", &self.parts);
-        super::saved::write_input(writer, prefix, "input_impl_empty", &self.input)
+        super::saved::write_input(writer, prefix, &self.input)
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
@@ -256,6 +256,6 @@ impl Iterate for IndexFlatMapIterator {
         self.current = reader.count(&prefix, "input_element_count")?;
         let count = reader.count(&prefix, "input_unflattened_tensors_size")?;
         self.parts = read_list(reader, &prefix, "input_unflattened_tensors", count)?;
-        super::saved::read_input(reader, &prefix, "input_impl_empty", &mut self.input)
+        super::saved::read_input(reader, &prefix, &mut self.input)
     }
 }

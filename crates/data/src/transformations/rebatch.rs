@@ -136,7 +136,7 @@ impl Iterate for RebatchIterator {
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
         let prefix = &*self.prefix;
-        write_input(writer, prefix, "input_impl_empty", &self.input)?;
+        write_input(writer, prefix, &self.input)?;
         writer.int(prefix, &full_name(prefix, "slice_number"), self.slice as i64);
         if self.slice != 0 {
             write_list(writer, prefix, &full_name(prefix, "tensors"), &self.batch);
@@ -146,7 +146,7 @@ impl Iterate for RebatchIterator {
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
         let prefix = self.prefix.clone();
-        read_input(reader, &prefix, "input_impl_empty", &mut self.input)?;
+        read_input(reader, &prefix, &mut self.input)?;
         self.slice = reader.count(&prefix, "slice_number")? % self.replicas;
         if self.slice != 0 {
             let count = (0..).take_while(|index| reader.contains(&prefix, &format!("tensors[{index}]"))).count();

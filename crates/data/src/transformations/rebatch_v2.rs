@@ -172,7 +172,7 @@ impl Iterate for RebatchIterator {
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
         let prefix = &*self.prefix;
-        write_input(writer, prefix, "input_impl_empty", &self.input)?;
+        write_input(writer, prefix, &self.input)?;
         writer.int(prefix, &full_name(prefix, "batch_sizes_index"), self.turn as i64);
         let offset = if self.rest.is_empty() { -1 } else { self.rest.start as i64 };
         writer.int(prefix, &full_name(prefix, "offset"), offset);
@@ -184,7 +184,7 @@ impl Iterate for RebatchIterator {
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
         let prefix = self.prefix.clone();
-        read_input(reader, &prefix, "input_impl_empty", &mut self.input)?;
+        read_input(reader, &prefix, &mut self.input)?;
         self.turn = reader.count(&prefix, "batch_sizes_index")? % self.dataset.sizes.len();
         let Ok(offset) = usize::try_from(reader.int(&prefix, "offset")?) else { return Ok(()) };
         let count = (0..).take_while(|index| reader.contains(&prefix, &format!("tensors[{index}]"))).count();

@@ -103,13 +103,13 @@ impl Iterate for SamplingIterator {
         writer.int(prefix, &full_name(prefix, "num_random_samples"), self.drawn as i64);
         writer.int(prefix, &full_name(prefix, "seed"), self.seeds.0);
         writer.int(prefix, &full_name(prefix, "seed2"), self.seeds.1);
-        write_input(writer, prefix, "input_impl_empty", &self.input)
+        write_input(writer, prefix, &self.input)
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
         let prefix = self.prefix.clone();
         self.drawn = reader.count(&prefix, "num_random_samples")? as u64;
         self.seeds = (reader.int(&prefix, "seed")?, reader.int(&prefix, "seed2")?);
-        read_input(reader, &prefix, "input_impl_empty", &mut self.input)
+        read_input(reader, &prefix, &mut self.input)
     }
 }

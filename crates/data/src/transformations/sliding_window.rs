@@ -150,7 +150,7 @@ impl Iterate for SlidingWindowIterator {
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
         let prefix = &*self.prefix;
-        write_input(writer, prefix, "input_impl_empty", &self.input)?;
+        write_input(writer, prefix, &self.input)?;
         writer.int(prefix, "buffer_size", self.buffer.len() as i64);
         for (index, element) in self.buffer.iter().enumerate() {
             writer.int(prefix, &format!("buffer[{index}]_size"), element.len() as i64);
@@ -161,7 +161,7 @@ impl Iterate for SlidingWindowIterator {
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
         let prefix = self.prefix.clone();
-        read_input(reader, &prefix, "input_impl_empty", &mut self.input)?;
+        read_input(reader, &prefix, &mut self.input)?;
         let element = |index| {
             let count = reader.count(&prefix, &format!("buffer[{index}]_size"))?;
             read_list(reader, &prefix, &format!("buffer[{index}]"), count)

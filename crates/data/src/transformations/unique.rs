@@ -134,7 +134,7 @@ impl Iterate for UniqueIterator {
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
         let prefix = &*self.prefix;
-        write_input(writer, prefix, "input_impl_empty", &self.input)?;
+        write_input(writer, prefix, &self.input)?;
         writer.int(prefix, &full_name(prefix, "unique_elements_size"), self.seen.len() as i64);
         for (index, value) in self.seen.iter().enumerate() {
             writer.tensor(prefix, &full_name(prefix, &format!("unique_elements[{index}]")), value.0.clone());
@@ -143,7 +143,7 @@ impl Iterate for UniqueIterator {
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
-        read_input(reader, &self.prefix, "input_impl_empty", &mut self.input)?;
+        read_input(reader, &self.prefix, &mut self.input)?;
         let count = reader.count(&self.prefix, "unique_elements_size")?;
         for value in read_list(reader, &self.prefix, "unique_elements", count)? {
             if !self.seen.insert(Value::of(&[value])?) {

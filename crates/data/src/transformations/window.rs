@@ -196,7 +196,7 @@ impl Iterate for WindowIterator {
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
-        super::saved::read_input(reader, &self.prefix, "input_impl_empty", &mut self.input)?;
+        super::saved::read_input(reader, &self.prefix, &mut self.input)?;
         let count = reader.count(&self.prefix, "buffer_size")?;
         self.buffer = (0..count).map(|index| self.restored_entry(reader, index)).collect::<Result<_>>()?;
         Ok(())
