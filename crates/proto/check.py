@@ -30,7 +30,7 @@ core.protobuf.config_pb2 core.protobuf.named_tensor_pb2 core.protobuf.tensorflow
 core.protobuf.tensor_bundle_pb2 core.protobuf.saved_model_pb2 core.protobuf.fingerprint_pb2
 core.protobuf.queue_runner_pb2 core.protobuf.control_flow_pb2 core.protobuf.transport_options_pb2
 core.protobuf.core_platform_payloads_pb2 core.util.event_pb2 core.util.saved_tensor_slice_pb2
-core.example.example_pb2 compiler.xla.tsl.protobuf.distributed_runtime_payloads_pb2
+core.example.example_pb2 core.framework.dataset_pb2 core.framework.dataset_options_pb2 compiler.xla.tsl.protobuf.distributed_runtime_payloads_pb2
 python.training.checkpoint_state_pb2
 """.split()
 

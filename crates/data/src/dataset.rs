@@ -1,6 +1,7 @@
 //! Datasets: immutable descriptions of sequences of elements, as values on the edges of a graph.
 
 use crate::{Cardinality, Element, Function, Input, Iterate, Pipeline, PollContext, Spec};
+use rustc_hash::FxHashMap;
 use status::{Result, invalid, unimplemented_op};
 use std::any::Any;
 use std::fmt;
@@ -44,9 +45,14 @@ pub trait Dataset: Send + Sync + 'static {
     /// The number of its elements.
     fn cardinality(&self) -> Cardinality;
 
-    /// The serialised options (`tensorflow.data.Options`) that the user set for it and its inputs.
-    fn options(&self) -> Vec<tensor::Bytes> {
-        self.inputs().iter().flat_map(|input| input.options()).collect()
+    /// The serialised options (`tensorflow.data.Options`) that the user set for it, beside those of its inputs.
+    fn options(&self) -> Option<tensor::Bytes> {
+        None
+    }
+
+    /// The first dimension of all components of its elements, if it makes batches of one size.
+    fn batch_size(&self) -> Option<i64> {
+        None
     }
 
     /// The element at a position, for datasets that can compute it alone.
@@ -89,6 +95,25 @@ impl Place {
     pub fn input_named(&self, dataset: &DatasetRef, prefix: &str) -> Result<Input> {
         Ok(Input::new(dataset.clone().iterate(&Place::root(&self.pipeline, prefix, dataset))?))
     }
+}
+
+/// Computes a value for a dataset from the values for its inputs, once for each dataset however often it is read.
+pub fn fold<T: Clone>(dataset: &DatasetRef, f: &mut dyn FnMut(&DatasetRef, Vec<T>) -> T) -> T {
+    fn visit<T: Clone>(
+        dataset: &DatasetRef,
+        known: &mut FxHashMap<*const (), T>,
+        f: &mut dyn FnMut(&DatasetRef, Vec<T>) -> T,
+    ) -> T {
+        let key = Arc::as_ptr(dataset).cast::<()>();
+        if let Some(value) = known.get(&key) {
+            return value.clone();
+        }
+        let inputs = dataset.inputs().iter().map(|input| visit(input, known, f)).collect();
+        let value = f(dataset, inputs);
+        known.insert(key, value.clone());
+        value
+    }
+    visit(dataset, &mut FxHashMap::default(), f)
 }
 
 /// A dataset as an element of a variant tensor.

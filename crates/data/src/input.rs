@@ -43,6 +43,11 @@ impl Input {
         Poll::Ready(next)
     }
 
+    /// As `poll_next`, for an input that is kept at its end, because its state is saved there too.
+    pub fn poll_kept(&mut self, ctx: &mut PollContext<'_>) -> Next {
+        self.0.as_mut().map_or(Poll::Ready(Ok(None)), |iterator| iterator.poll_next(ctx))
+    }
+
     /// The iterator, if the input has not ended.
     pub fn as_list(&mut self) -> Vec<&mut dyn Iterate> {
         self.0.iter_mut().map(|iterator| &mut **iterator as &mut dyn Iterate).collect()

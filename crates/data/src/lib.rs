@@ -14,12 +14,14 @@
 
 pub mod attrs;
 mod cardinality;
+mod compress;
 mod dataset;
 mod element;
 mod function;
 mod input;
 mod iterate;
 pub mod iterators;
+mod options;
 mod pipeline;
 pub mod raw;
 pub mod sources;
@@ -27,16 +29,19 @@ mod state;
 mod task;
 mod timer;
 pub mod transformations;
+mod wire;
 
 pub use cardinality::Cardinality;
-pub use dataset::{Dataset, DatasetRef, Place, dataset_of, dataset_tensor};
+pub use dataset::{Dataset, DatasetRef, PendingElement, Place, dataset_of, dataset_tensor, fold};
 pub use element::{Element, Spec};
 pub use function::{Call, Function, FunctionRun};
 pub use input::Input;
 pub use iterate::{Iterate, Next, PollContext};
+pub use options::Options;
 pub use pipeline::Pipeline;
 pub use state::{StateReader, StateWriter, full_name};
 pub use task::{Task, Work};
+pub use transformations::stats_aggregator::Stats;
 
 use op::{Op, Registry};
 use std::sync::{Arc, OnceLock};

@@ -1,5 +1,6 @@
 //! What all iterators of one pipeline share.
 
+use crate::{DatasetRef, Options, Stats};
 use math::Pool;
 use op::{Calls, Cancel, Extensions, Forks, Home, Received, Rendezvous, Resources, Spawn, StepEnv};
 use status::{Error, Result, internal};
@@ -8,31 +9,97 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tensor::Tensor;
 
 /// The environment of a running pipeline: threads, the device, and the functions with their state. It outlives the step
-/// that created it.
+/// that created it. A part of a pipeline may have an environment that differs in the limits on its threads.
 pub struct Pipeline {
     home: Home,
     spawn: Spawn,
     pool: Arc<Pool>,
     extensions: Extensions,
     cancel: Arc<Cancel>,
-    pub(crate) forks: Forks,
+    pub(crate) forks: Arc<Forks>,
     rendezvous: Arc<dyn Rendezvous>,
-    calls: AtomicU64,
+    calls: Arc<AtomicU64>,
+    options: Options,
+    parallelism: Option<usize>,
+    stats: Option<Stats>,
 }
 
 impl Pipeline {
-    /// A pipeline on a device, with the threads of a step.
+    /// A pipeline on a device, with the threads of a step and default options.
     pub fn new(home: &Home, env: &StepEnv) -> Arc<Pipeline> {
-        Arc::new(Pipeline {
+        Arc::new(Pipeline::with_options(home, env, Options { autotune: true, ..Options::default() }))
+    }
+
+    /// A pipeline for a dataset, with its options.
+    pub fn of(home: &Home, env: &StepEnv, dataset: &DatasetRef) -> Result<Arc<Pipeline>> {
+        let options = Options::of(dataset)?;
+        let threads = options.private_threadpool_size;
+        let pipeline = Pipeline { parallelism: threads, ..Pipeline::with_options(home, env, options.clone()) };
+        Ok(Arc::new(options.max_intra_op_parallelism.and_then(|limit| pipeline.limited_pool(limit)).unwrap_or(pipeline)))
+    }
+
+    fn with_options(home: &Home, env: &StepEnv, options: Options) -> Pipeline {
+        Pipeline {
             home: home.clone(),
             spawn: env.spawn.clone(),
             pool: env.pool.clone(),
             extensions: env.extensions.clone(),
             cancel: Arc::default(),
-            forks: Forks::default(),
+            forks: Arc::default(),
             rendezvous: Arc::new(NoTransfers),
-            calls: AtomicU64::new(0),
-        })
+            calls: Arc::default(),
+            options,
+            parallelism: None,
+            stats: None,
+        }
+    }
+
+    /// The same pipeline with other statistics or threads.
+    fn derived(&self) -> Pipeline {
+        Pipeline {
+            home: self.home.clone(),
+            spawn: self.spawn.clone(),
+            pool: self.pool.clone(),
+            extensions: self.extensions.clone(),
+            cancel: self.cancel.clone(),
+            forks: self.forks.clone(),
+            rendezvous: self.rendezvous.clone(),
+            calls: self.calls.clone(),
+            options: self.options.clone(),
+            parallelism: self.parallelism,
+            stats: self.stats.clone(),
+        }
+    }
+
+    /// The same pipeline, in which at most `count` calls run at once where the user leaves it to us; zero means one for
+    /// each core.
+    pub fn with_parallelism(&self, count: usize) -> Arc<Pipeline> {
+        Arc::new(Pipeline { parallelism: Some(count).filter(|&count| count > 0), ..self.derived() })
+    }
+
+    /// The same pipeline, in which loops are split over at most `threads` threads; zero means one for each core.
+    pub fn with_max_intra_op_parallelism(&self, threads: usize) -> Arc<Pipeline> {
+        Arc::new(self.limited_pool(threads).unwrap_or_else(|| self.derived()))
+    }
+
+    /// Loops run on one thread, or on all: a pool for each pipeline would cost more than it saves.
+    fn limited_pool(&self, threads: usize) -> Option<Pipeline> {
+        (threads == 1 && self.pool.threads() > 1).then(|| Pipeline { pool: Arc::new(Pool::new(1)), ..self.derived() })
+    }
+
+    /// The same pipeline, whose stages report to an aggregator.
+    pub fn with_stats(&self, stats: Stats) -> Arc<Pipeline> {
+        Arc::new(Pipeline { stats: Some(stats), ..self.derived() })
+    }
+
+    /// Where stages report statistics, if anywhere.
+    pub fn stats(&self) -> Option<&Stats> {
+        self.stats.as_ref()
+    }
+
+    /// The options of its dataset.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// The device.
@@ -57,7 +124,7 @@ impl Pipeline {
 
     /// The number of calls or files that are worked on at once if the user leaves it to us.
     pub fn parallelism(&self) -> usize {
-        self.pool.threads().max(1)
+        self.parallelism.unwrap_or(self.pool.threads()).max(1)
     }
 
     /// The environment of one call of a function. Its resources and its cancellation end with the call.

@@ -3,12 +3,13 @@
 //! Each iterator writes values under its prefix (`Iterator::Root::Batch`) and a key. On the wire and in checkpoints the
 //! values of one prefix are one variant: its metadata is the prefix and the keys, separated by `@@`.
 
+use crate::compress::{compress, uncompress};
 use rustc_hash::FxHashMap;
 use status::{Result, internal, invalid, not_found};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tensor::{Bytes, Tensor, Variant, VariantData, VariantObject};
+use tensor::{Bytes, Shape, Tensor, Variant, VariantData, VariantObject};
 
 /// The type name of a saved state in serialized variants.
 const TYPE_NAME: &str = "tensorflow::Iterator";
@@ -77,11 +78,8 @@ struct Saved {
 
 impl VariantObject for Saved {
     fn encode(&self) -> Result<VariantData> {
-        Ok(VariantData {
-            type_name: TYPE_NAME.to_string(),
-            metadata: self.metadata.clone().into(),
-            tensors: self.tensors.clone(),
-        })
+        let tensors = vec![Tensor::from_variants(Shape::scalar(), vec![compress(&self.tensors)?])?];
+        Ok(VariantData { type_name: TYPE_NAME.to_string(), metadata: self.metadata.clone().into(), tensors })
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -151,10 +149,19 @@ fn contents(variant: &Variant) -> Result<(String, Vec<Tensor>)> {
     match variant {
         Variant::Data(data) if data.type_name == TYPE_NAME => {
             let metadata = String::from_utf8_lossy(&data.metadata).into_owned();
-            Ok((metadata, data.tensors.clone()))
+            Ok((metadata, saved_tensors(data)?))
         }
         other => Err(internal!(
             "Cannot initialize an iterator from tensor {other:?}. Expected a variant tensor of type IteratorStateVariant"
         )),
     }
+}
+
+/// The values of one prefix, which are one compressed element unless TensorFlow could not compress them.
+fn saved_tensors(data: &VariantData) -> Result<Vec<Tensor>> {
+    let compressed = match &data.tensors[..] {
+        [tensor] => tensor.variants().ok().and_then(|variants| uncompress(variants.first()?)),
+        _ => None,
+    };
+    compressed.map_or(Ok(data.tensors.clone()), |element| Ok(element?.into_vec()))
 }

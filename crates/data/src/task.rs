@@ -44,6 +44,11 @@ impl<W: Work> Task<W> {
         }
     }
 
+    /// Calls a function with the work, between two turns.
+    pub fn with<T>(&self, f: impl FnOnce(&mut W) -> T) -> T {
+        f(&mut self.work.lock())
+    }
+
     /// True if this thread has to run the turn.
     fn claim(&self) -> bool {
         let next = |state| Some(if state == IDLE { RUNNING } else { WOKEN_WHILE_RUNNING });

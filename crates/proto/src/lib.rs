@@ -34,6 +34,11 @@ pub mod tensorflow {
         }
     }
 
+    /// Input pipelines.
+    pub mod data {
+        include!(concat!(env!("OUT_DIR"), "/tensorflow.data.rs"));
+    }
+
     /// Payloads in the details of a gRPC error.
     pub mod distributed_runtime {
         include!(concat!(env!("OUT_DIR"), "/tensorflow.distributed_runtime.rs"));

@@ -1,6 +1,7 @@
 //! IteratorV2 and Iterator: create an iterator, or find the one of their name. Handles of iterators as strings.
 
 use super::IteratorResource;
+use crate::Spec;
 use crate::attrs::spec;
 use op::shapes;
 use op::{Grad, Home, Kernel, Op, PLAIN, Resource, Setup, handle_of, unary};
@@ -29,7 +30,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "IteratorToStringHandle(resource_handle: resource) -> string_handle: string; stateful",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: to_string_kernel,
+        kernel: |setup| Ok(to_string::<IteratorResource>(setup)),
         facts: PLAIN,
     },
     Op {
@@ -37,7 +38,7 @@ pub(crate) const OPS: &[Op] = &[
               output_types: list(type) >= 0 = []; output_shapes: list(shape) >= 0 = []; stateful",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: from_string_kernel,
+        kernel: |setup| from_string(setup, IteratorResource::spec),
         facts: PLAIN,
     },
     Op {
@@ -45,7 +46,7 @@ pub(crate) const OPS: &[Op] = &[
               output_types: list(type) >= 0 = []; output_shapes: list(shape) >= 0 = []; stateful",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: from_string_kernel,
+        kernel: |setup| from_string(setup, IteratorResource::spec),
         facts: PLAIN,
     },
 ];
@@ -57,19 +58,21 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     maker(setup, Unnamed::Private, make, move |found: &IteratorResource| expected.check(found.spec()))
 }
 
-fn to_string_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+/// The kernel of a node that returns the handle of a resource as a string.
+pub(super) fn to_string<T: Resource>(setup: &Setup<'_>) -> Kernel {
     let home = Home::of(setup);
-    Ok(unary(move |_, handle| {
+    unary(move |_, handle| {
         if handle.shape().rank() != 0 {
             return Err(invalid!("resource_handle must be a scalar"));
         }
         let handle = handle_of(&handle)?;
-        home.find::<IteratorResource>(handle)?;
+        home.find::<T>(handle)?;
         Ok(Tensor::string(tensor::wire::handle_to_bytes(handle)))
-    }))
+    })
 }
 
-fn from_string_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+/// The kernel of a node that finds a resource by the string that `to_string` returned.
+pub(super) fn from_string<T: Resource>(setup: &Setup<'_>, spec_of: fn(&T) -> &Spec) -> Result<Kernel> {
     let (home, spec) = (Home::of(setup), spec(setup)?);
     if !spec.types.is_empty() && !spec.shapes.is_empty() && spec.types.len() != spec.shapes.len() {
         return Err(invalid!("If both 'output_types' and 'output_shapes' are set, they must have the same length."));
@@ -78,7 +81,7 @@ fn from_string_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         if text.shape().rank() != 0 {
             return Err(invalid!("string_handle must be a scalar"));
         }
-        let handle = parsed(&text.to_string_scalar()?)?;
+        let handle = parsed::<T>(&text.to_string_scalar()?)?;
         if handle.device != home.device() {
             return Err(invalid!(
                 "Attempted create an iterator on device \"{}\" from handle defined on device \"{}\"",
@@ -86,20 +89,21 @@ fn from_string_kernel(setup: &Setup<'_>) -> Result<Kernel> {
                 handle.device
             ));
         }
-        let found = home.find::<IteratorResource>(&handle)?;
+        let resource = home.find::<T>(&handle)?;
+        let found = spec_of(&resource);
         if !spec.types.is_empty() {
-            spec.check_types(&found.spec().types)?;
+            spec.check_types(&found.types)?;
         }
         if !spec.shapes.is_empty() && !spec.types.is_empty() {
-            spec.check(found.spec())?;
+            spec.check(found)?;
         }
         Tensor::from_handles(Shape::scalar(), vec![handle])
     }))
 }
 
-fn parsed(text: &Bytes) -> Result<tensor::ResourceHandle> {
+fn parsed<T: Resource>(text: &Bytes) -> Result<tensor::ResourceHandle> {
     tensor::wire::handle_from_bytes(text)
         .ok()
-        .filter(|handle| !handle.device.is_empty() || handle.type_name == IteratorResource::TYPE_NAME)
+        .filter(|handle| !handle.device.is_empty() || handle.type_name == T::TYPE_NAME)
         .ok_or_else(|| invalid!("Could not parse string_handle as a valid ResourceHandle"))
 }

@@ -31,7 +31,7 @@ impl IteratorResource {
 
     /// Begins a dataset; what ran before ends.
     pub fn begin(&self, home: &Home, env: &StepEnv, dataset: DatasetRef) -> Result<()> {
-        let running = Running::new(Pipeline::new(home, env), dataset.clone())?;
+        let running = Running::new(Pipeline::of(home, env, &dataset)?, dataset.clone())?;
         self.spec.check(dataset.spec())?;
         self.replace(running);
         Ok(())
@@ -40,7 +40,7 @@ impl IteratorResource {
     /// Begins the current dataset anew, at a saved state.
     pub fn restore(&self, home: &Home, env: &StepEnv, state: StateReader) -> Result<()> {
         let dataset = self.running("Restore() failed", "restoring it")?.dataset().clone();
-        self.replace(Running::restored(Pipeline::new(home, env), dataset, &Arc::new(state))?);
+        self.replace(Running::restored(Pipeline::of(home, env, &dataset)?, dataset, &Arc::new(state))?);
         Ok(())
     }
 

@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::task::{Poll, Waker, ready};
 use tensor::Tensor;
 
+/// The prefix of the iterators of a pipeline, as in TensorFlow.
+const ROOT: &str = "Iterator::Root";
+
 /// Receives the answer to a request.
 pub type Answer<T> = Box<dyn FnOnce(Result<T>) + Send>;
 
@@ -65,10 +68,10 @@ impl Running {
     }
 
     fn at(pipeline: Arc<Pipeline>, dataset: DatasetRef, state: Option<&Arc<StateReader>>) -> Result<Arc<Running>> {
-        let place = Place::root(&pipeline, "Iterator", &dataset);
+        let place = Place::root(&pipeline, ROOT, &dataset);
         let mut iterator = Input::new(dataset.clone().iterate(&place)?);
         if let Some(state) = state {
-            iterator.restore(state, "Iterator", "ended")?;
+            iterator.restore_present(state)?;
         }
         let requests = Arc::<Mutex<VecDeque<Request>>>::default();
         let driver = Driver {
@@ -171,7 +174,7 @@ impl Driver {
             return Poll::Ready(next);
         }
         let mut ctx = PollContext::new(&self.pipeline, waker);
-        let polled = catch_unwind(AssertUnwindSafe(|| self.iterator.poll_next(&mut ctx)));
+        let polled = catch_unwind(AssertUnwindSafe(|| self.iterator.poll_kept(&mut ctx)));
         let next = ready!(polled.unwrap_or_else(|_| {
             self.iterator.end(); // its state may be inconsistent
             Poll::Ready(Err(internal!("The input pipeline failed unexpectedly; initialize the iterator again")))
@@ -198,7 +201,7 @@ impl Driver {
             return Poll::Ready(Err(error));
         }
         let mut writer = StateWriter::default();
-        let saved = self.iterator.save(&mut writer, "Iterator", "ended");
+        let saved = self.iterator.save_present(&mut writer);
         Poll::Ready(saved.and_then(|()| writer.finish()))
     }
 }

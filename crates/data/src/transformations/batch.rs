@@ -38,7 +38,8 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let input = input_dataset(inputs, 0)?;
         let size = batch_size(scalar(inputs, 1, "batch_size")?)?;
         let drops_remainder = chooses_remainder && scalar(inputs, 2, "drop_remainder")?;
-        Ok(Batch { input, size, drops_remainder, spec: spec.clone() })
+        let kind = if chooses_remainder { "BatchV2" } else { "Batch" };
+        Ok(Batch { input, size, drops_remainder, spec: spec.clone(), kind })
     })
 }
 
@@ -53,11 +54,12 @@ struct Batch {
     size: usize,
     drops_remainder: bool,
     spec: Spec,
+    kind: &'static str,
 }
 
 impl Dataset for Batch {
     fn kind(&self) -> &'static str {
-        "Batch"
+        self.kind
     }
 
     fn spec(&self) -> &Spec {
@@ -85,6 +87,10 @@ impl Dataset for Batch {
     fn cardinality(&self) -> Cardinality {
         let size = self.size as u64;
         self.input.cardinality().map(|count| if self.drops_remainder { count / size } else { count.div_ceil(size) })
+    }
+
+    fn batch_size(&self) -> Option<i64> {
+        i64::try_from(self.size).ok()
     }
 }
 

@@ -43,6 +43,21 @@ mod weighted_flat_map;
 mod window;
 mod window_op;
 mod zip;
+mod about;
+mod assert_cardinality;
+mod assert_order;
+mod batch;
+mod compressed;
+mod iteration_counter;
+mod map;
+mod optimize;
+mod options;
+mod pass_through;
+mod stack;
+mod statistics;
+pub(crate) mod stats_aggregator;
+mod thread_pools;
+mod wrapped;
 
 use op::Op;
 
@@ -82,4 +97,17 @@ pub(crate) const TABLES: &[&[Op]] = &[
     window::OPS,
     window_op::OPS,
     zip::OPS,
+    about::OPS,
+    assert_cardinality::OPS,
+    assert_order::OPS,
+    batch::OPS,
+    compressed::OPS,
+    iteration_counter::OPS,
+    map::OPS,
+    optimize::OPS,
+    options::OPS,
+    statistics::OPS,
+    stats_aggregator::OPS,
+    thread_pools::OPS,
+    wrapped::OPS,
 ];

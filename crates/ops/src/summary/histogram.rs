@@ -37,28 +37,59 @@ pub(super) fn message<T: Real>(tag: String, complaints: &[String; 2], values: &[
     write_summary(&[SummaryValue { tag, data, ..SummaryValue::default() }])
 }
 
-/// The histogram of finite numbers. Sums are taken in order, so that they are TensorFlow's to the last bit.
+/// The histogram of finite numbers.
 fn histogram<T: Real>(complaints: &[String; 2], values: &[T]) -> Result<Histogram> {
-    let Buckets { limits, first } = buckets();
-    let mut counts = vec![0u64; limits.len()];
-    let (mut min, mut max, mut sum, mut sum_squares) = (f64::MAX, f64::MIN, 0.0, 0.0);
+    let mut tally = Tally::default();
     for value in values.iter().map(|value| value.wide()) {
         if !value.is_finite() {
             return Err(invalid!("{}", complaints[usize::from(!value.is_nan())]));
         }
+        tally.add(value);
+    }
+    Ok(tally.histogram())
+}
+
+/// Counts numbers in buckets. Sums are taken in order, so that they are TensorFlow's to the last bit.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    counts: Vec<u64>,
+    min: f64,
+    max: f64,
+    num: u64,
+    sum: f64,
+    sum_squares: f64,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        let counts = vec![0; buckets().limits.len()];
+        Tally { counts, min: f64::MAX, max: f64::MIN, num: 0, sum: 0.0, sum_squares: 0.0 }
+    }
+}
+
+impl Tally {
+    /// Counts a finite number.
+    pub fn add(&mut self, value: f64) {
+        let Buckets { limits, first } = buckets();
         let mut bucket = usize::from(first[key(value)]);
         while bucket + 1 < limits.len() && limits[bucket] <= value {
             bucket += 1;
         }
-        counts[bucket] += 1;
+        self.counts[bucket] += 1;
         // Of two zeros the first is kept, whatever its sign.
-        min = if value < min { value } else { min };
-        max = if value > max { value } else { max };
-        sum += value;
-        sum_squares += value * value;
+        self.min = if value < self.min { value } else { self.min };
+        self.max = if value > self.max { value } else { self.max };
+        self.num += 1;
+        self.sum += value;
+        self.sum_squares += value * value;
     }
-    let (bucket_limit, bucket) = joined(limits, &counts);
-    Ok(Histogram { min, max, num: values.len() as f64, sum, sum_squares, bucket_limit, bucket })
+
+    /// The numbers so far.
+    pub fn histogram(&self) -> Histogram {
+        let (bucket_limit, bucket) = joined(&buckets().limits, &self.counts);
+        let Tally { min, max, num, sum, sum_squares, .. } = *self;
+        Histogram { min, max, num: num as f64, sum, sum_squares, bucket_limit, bucket }
+    }
 }
 
 /// Limits and counts in which neighbouring empty buckets are one.

@@ -16,6 +16,8 @@ pub mod write;
 pub mod writer;
 mod writer_state;
 
+pub use writer_state::SummaryWriter;
+
 /// The tables of this family.
 #[rustfmt::skip] // one per line
 pub(crate) const TABLES: &[&[Op]] = &[

@@ -1,0 +1,105 @@
+//! ModelDataset, OptimizeDataset, OptimizeDatasetV2, RewriteDataset and NonSerializableDataset, which change how
+//! TensorFlow runs a pipeline, and not its elements.
+
+use super::pass_through::{Pass, PassThrough};
+use crate::attrs::{DATASET, dataset_kernel, dataset_ref_kernel, input_dataset, spec, string_scalar};
+use op::shapes;
+use op::{Grad, Inputs, Kernel, Op, Setup};
+use status::{Result, invalid};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "ModelDataset(input_dataset: variant) -> handle: variant; algorithm: int = 0; cpu_budget: int = 0; \
+              ram_budget: int = 0; output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel: |setup| passing(setup, || Model),
+        facts: DATASET,
+    },
+    Op {
+        def: "OptimizeDataset(input_dataset: variant, optimizations: string) -> handle: variant; \
+              output_types: list(type) >= 1; output_shapes: list(shape) >= 1; optimization_configs: list(string) = []",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel: |_| optimize_kernel(&["optimizations"]),
+        facts: DATASET,
+    },
+    Op {
+        def: "OptimizeDatasetV2(input_dataset: variant, optimizations_enabled: string, \
+              optimizations_disabled: string, optimizations_default: string) -> handle: variant; \
+              output_types: list(type) >= 1; output_shapes: list(shape) >= 1; optimization_configs: list(string) = []",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel: |_| {
+            optimize_kernel(&["optimizations_enabled", "optimizations_disabled", "optimizations_default"])
+        },
+        facts: DATASET,
+    },
+    Op {
+        def: "RewriteDataset(input_dataset: variant, rewrite_name: string) -> handle: variant; \
+              output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel: rewrite_kernel,
+        facts: DATASET,
+    },
+    Op {
+        def: "NonSerializableDataset(input_dataset: variant) -> handle: variant; output_types: list(type) >= 1; \
+              output_shapes: list(shape) >= 1",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel: |setup| passing(setup, || NonSerializable),
+        facts: DATASET,
+    },
+    Op {
+        def: "ExperimentalNonSerializableDataset(input_dataset: variant) -> handle: variant; \
+              output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel: |setup| passing(setup, || NonSerializable),
+        facts: DATASET,
+    },
+];
+
+struct Model;
+
+impl Pass for Model {
+    const KIND: &'static str = "Model";
+}
+
+struct NonSerializable;
+
+impl Pass for NonSerializable {
+    const KIND: &'static str = "NonSerializable";
+}
+
+fn passing<P: Pass>(setup: &Setup<'_>, pass: fn() -> P) -> Result<Kernel> {
+    let spec = spec(setup)?;
+    dataset_kernel(move |_, inputs| {
+        Ok(PassThrough { input: input_dataset(inputs, 0)?, spec: spec.clone(), pass: pass() })
+    })
+}
+
+/// Optimizations keep the elements, so the dataset itself is as good.
+fn optimize_kernel(names: &'static [&'static str]) -> Result<Kernel> {
+    dataset_ref_kernel(move |_, inputs| {
+        let dataset = input_dataset(inputs, 0)?;
+        names.iter().enumerate().try_for_each(|(place, name)| check_list(inputs, 1 + place, name))?;
+        Ok(dataset)
+    })
+}
+
+fn check_list(inputs: &Inputs, index: usize, name: &str) -> Result<()> {
+    if inputs.look(index)?.shape().rank() == 1 {
+        return Ok(());
+    }
+    Err(invalid!("{name} must be a vector"))
+}
+
+fn rewrite_kernel(_: &Setup<'_>) -> Result<Kernel> {
+    dataset_ref_kernel(|_, inputs| {
+        let dataset = input_dataset(inputs, 0)?;
+        string_scalar(inputs, 1, "rewrite_name")?;
+        Ok(dataset)
+    })
+}
