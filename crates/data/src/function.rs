@@ -101,6 +101,16 @@ impl Call {
         }
     }
 
+    /// Waits until `poll` would return the results.
+    pub fn poll_ready(&self, ctx: &PollContext<'_>) -> Poll<()> {
+        let mut state = self.slot.0.lock();
+        if state.result.is_some() {
+            return Poll::Ready(());
+        }
+        state.waker = Some(ctx.waker.clone());
+        Poll::Pending
+    }
+
     /// True if `poll` would return the results.
     pub fn is_ready(&self) -> bool {
         self.slot.0.lock().result.is_some()

@@ -12,6 +12,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ahead;
 pub mod attrs;
 mod cardinality;
 mod compress;
@@ -31,6 +32,7 @@ mod timer;
 pub mod transformations;
 mod wire;
 
+pub use ahead::Ahead;
 pub use cardinality::Cardinality;
 pub use dataset::{Dataset, DatasetRef, PendingElement, Place, dataset_of, dataset_tensor, fold};
 pub use element::{Element, Spec};

@@ -5,7 +5,7 @@
 
 use crate::compress::{compress, uncompress};
 use rustc_hash::FxHashMap;
-use status::{Result, internal, invalid, not_found};
+use status::{Code, Error, Result, internal, invalid, not_found};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,6 +49,15 @@ impl StateWriter {
         self.int(prefix, "num_components", element.len() as i64);
         for (index, component) in element.iter().enumerate() {
             self.tensor(prefix, &format!("component[{index}]"), component.clone());
+        }
+    }
+
+    /// Writes the code of a result under one key, and the message of an error under another.
+    pub fn status<T>(&mut self, prefix: &str, code: &str, message: &str, result: &Result<T>) {
+        let error = result.as_ref().err();
+        self.int(prefix, code, error.map_or(0, |error| error.code as i64));
+        if let Some(error) = error {
+            self.string(prefix, message, error.message.clone());
         }
     }
 
@@ -133,6 +142,21 @@ impl StateReader {
     /// A string.
     pub fn string(&self, prefix: &str, key: &str) -> Result<Bytes> {
         self.tensor(prefix, key)?.to_string_scalar()
+    }
+
+    /// The result that `StateWriter::status` wrote.
+    pub fn status(&self, prefix: &str, code: &str, message: &str) -> Result<Result<()>> {
+        let code = i32::try_from(self.int(prefix, code)?).unwrap_or(-1);
+        if code == 0 {
+            return Ok(Ok(()));
+        }
+        let message = String::from_utf8_lossy(&self.string(prefix, message)?).into_owned();
+        Ok(Err(Error::new(Code::from_number(code), message)))
+    }
+
+    /// Tensors under numbered keys.
+    pub fn tensors(&self, prefix: &str, count: usize, key: impl Fn(usize) -> String) -> Result<crate::Element> {
+        (0..count).map(|index| self.tensor(prefix, &key(index))).collect()
     }
 
     /// The components of an element that `StateWriter::element` wrote.

@@ -114,6 +114,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.pipeline.cancel().cancel(cancelled!("The iterator was destroyed or initialized again"));
+        self.task.run_here();
         let left = std::mem::take(&mut *self.requests.lock());
         for request in left {
             let ended = || cancelled!("The iterator was destroyed or initialized again");
@@ -137,6 +138,9 @@ struct Driver {
 
 impl Work for Driver {
     fn turn(&mut self, waker: &Waker) {
+        if self.pipeline.cancel().is_cancelled() {
+            return self.iterator.end(); // what it waits for holds wakers, and so this task
+        }
         while let Poll::Ready(true) = self.poll_request(waker) {}
     }
 }

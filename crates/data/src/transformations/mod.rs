@@ -19,6 +19,7 @@ mod index_flat_map;
 mod interleave;
 mod map;
 mod nested;
+mod prefetch;
 mod random_access;
 mod rebatch;
 mod rebatch_v2;
@@ -27,8 +28,10 @@ mod rows;
 mod sampling;
 mod saved;
 mod scan;
+mod seed_generator;
 mod shard;
 mod shard_policy;
+mod shuffle;
 mod skip;
 mod sleep;
 mod sliding;
@@ -82,10 +85,13 @@ pub(crate) const TABLES: &[&[Op]] = &[
     map::OPS,
     rebatch::OPS,
     rebatch_v2::OPS,
+    prefetch::OPS,
     repeat::OPS,
     sampling::OPS,
     scan::OPS,
+    seed_generator::OPS,
     shard::OPS,
+    shuffle::OPS,
     skip::OPS,
     sleep::OPS,
     sliding_window::OPS,

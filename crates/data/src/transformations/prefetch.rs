@@ -1,0 +1,210 @@
+//! PrefetchDataset: reads its input in the background.
+
+use super::saved::{read_input, write_input};
+use crate::ahead::{Ahead, bytes};
+use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::dataset::PendingElement;
+use crate::{
+    Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
+    StateWriter,
+};
+use op::shapes;
+use op::{Grad, Kernel, Op, Setup};
+use status::{Result, invalid};
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+/// `slack_period` delays TensorFlow's reading after each period, to leave the processor to what runs then; the elements do
+/// not depend on it, and it has no effect here.
+pub(crate) const OPS: &[Op] = &[Op {
+    def: "PrefetchDataset(input_dataset: variant, buffer_size: int64) -> handle: variant; \
+          output_types: list(type) >= 1; output_shapes: list(shape) >= 1; slack_period: int = 0; \
+          legacy_autotune: bool = true; buffer_size_min: int = 0; metadata: string = \"\"",
+    shape: shapes::scalar,
+    grad: Grad::Stop,
+    kernel,
+    facts: DATASET,
+}];
+
+/// The buffer size that leaves the choice to us.
+const AUTOTUNE: i64 = -1;
+/// Chosen buffer sizes grow only while they mean at most this many bytes.
+const CHOSEN_BYTES: usize = 256 << 20;
+
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let least = usize::try_from(setup.int("buffer_size_min")?).unwrap_or(0);
+    dataset_kernel(move |_, inputs| {
+        let input = input_dataset(inputs, 0)?;
+        let size = match scalar::<i64>(inputs, 1, "buffer_size")? {
+            AUTOTUNE => Size::Chosen { least: least.max(1) },
+            size => Size::Given(usize::try_from(size).map_err(|_| {
+                invalid!("buffer_size must be >= 0 or set buffer_size to be {AUTOTUNE} for auto-tuning")
+            })?),
+        };
+        Ok(Prefetch { input, size })
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Size {
+    Given(usize),
+    Chosen { least: usize },
+}
+
+struct Prefetch {
+    input: DatasetRef,
+    size: Size,
+}
+
+impl Dataset for Prefetch {
+    fn kind(&self) -> &'static str {
+        "Prefetch"
+    }
+
+    fn spec(&self) -> &Spec {
+        self.input.spec()
+    }
+
+    fn inputs(&self) -> Vec<DatasetRef> {
+        vec![self.input.clone()]
+    }
+
+    fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
+        let input = place.input(&self.input)?;
+        let source = match self.size {
+            Size::Given(0) => Source::Direct(input),
+            Size::Given(size) => Source::Ahead(Ahead::new(&place.pipeline, input, size), None),
+            Size::Chosen { least } => Source::Ahead(Ahead::new(&place.pipeline, input, least), Some(Tuner::new(least))),
+        };
+        Ok(Box::new(PrefetchIterator { source, prefix: place.prefix.clone() }))
+    }
+
+    fn cardinality(&self) -> Cardinality {
+        self.input.cardinality()
+    }
+
+    fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
+        self.input.element_at(pipeline, index)
+    }
+}
+
+enum Source {
+    Direct(Input),
+    Ahead(Ahead, Option<Tuner>),
+}
+
+struct PrefetchIterator {
+    source: Source,
+    prefix: Arc<str>,
+}
+
+impl Iterate for PrefetchIterator {
+    fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
+        match &mut self.source {
+            Source::Direct(input) => input.poll_next(ctx),
+            Source::Ahead(ahead, None) => ahead.poll_next(ctx),
+            Source::Ahead(ahead, Some(tuner)) => {
+                let buffered = ahead.buffered();
+                let next = ready!(ahead.poll_next(ctx));
+                if let Ok(Some(element)) = &next {
+                    tuner.consumed(buffered, element);
+                    ahead.set_limit(tuner.limit);
+                }
+                Poll::Ready(next)
+            }
+        }
+    }
+
+    fn inputs(&mut self) -> Vec<&mut dyn Iterate> {
+        match &mut self.source {
+            Source::Direct(input) => input.as_list(),
+            Source::Ahead(..) => Vec::new(),
+        }
+    }
+
+    fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
+        match &mut self.source {
+            Source::Direct(input) => crate::iterate::settle_all(input.as_list(), ctx),
+            Source::Ahead(ahead, _) => ahead.poll_settle(ctx),
+        }
+    }
+
+    fn save(&self, writer: &mut StateWriter) -> Result<()> {
+        match &self.source {
+            Source::Direct(input) => {
+                write_input(writer, &self.prefix, input)?;
+                writer.int(&self.prefix, "buffer_size", 0);
+                Ok(())
+            }
+            Source::Ahead(ahead, _) => ahead.with(|buffer, input| {
+                write_input(writer, &self.prefix, input)?;
+                writer.int(&self.prefix, "buffer_size", buffer.len() as i64);
+                for (index, next) in buffer.iter().enumerate() {
+                    save_buffered(writer, &buffered_prefix(&self.prefix, index), next);
+                }
+                Ok(())
+            }),
+        }
+    }
+
+    fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
+        match &mut self.source {
+            Source::Direct(input) => read_input(reader, &self.prefix, input),
+            Source::Ahead(ahead, _) => ahead.with(|buffer, input| {
+                read_input(reader, &self.prefix, input)?;
+                for index in 0..reader.count(&self.prefix, "buffer_size")? {
+                    buffer.push_back(restored(reader, &buffered_prefix(&self.prefix, index))?);
+                }
+                Ok(())
+            }),
+        }
+    }
+}
+
+fn buffered_prefix(prefix: &str, index: usize) -> String {
+    format!("{prefix}::{index}")
+}
+
+fn save_buffered(writer: &mut StateWriter, prefix: &str, next: &Result<Element>) {
+    writer.status(prefix, "status.code", "status.error_message", next);
+    let Ok(element) = next else { return };
+    writer.int(prefix, "buffer.size", element.len() as i64);
+    for (index, component) in element.iter().enumerate() {
+        writer.tensor(prefix, &format!("buffer[{index}]"), component.clone());
+    }
+}
+
+fn restored(reader: &StateReader, prefix: &str) -> Result<Result<Element>> {
+    match reader.status(prefix, "status.code", "status.error_message")? {
+        Err(error) => Ok(Err(error)),
+        Ok(()) => {
+            let count = reader.count(prefix, "buffer.size")?;
+            Ok(Ok(reader.tensors(prefix, count, |index| format!("buffer[{index}]"))?))
+        }
+    }
+}
+
+/// Doubles the buffer when it was full once and then empty: then a larger one would have helped.
+struct Tuner {
+    limit: usize,
+    was_full: bool,
+}
+
+impl Tuner {
+    fn new(limit: usize) -> Tuner {
+        Tuner { limit, was_full: false }
+    }
+
+    /// Notes that an element was taken while this many were in the buffer.
+    fn consumed(&mut self, buffered: usize, element: &Element) {
+        self.was_full |= buffered >= self.limit;
+        if !self.was_full || buffered > 1 {
+            return;
+        }
+        let doubled = self.limit.saturating_mul(2);
+        if doubled.saturating_mul(bytes(element).max(1)) <= CHOSEN_BYTES {
+            self.limit = doubled;
+            self.was_full = false;
+        }
+    }
+}
