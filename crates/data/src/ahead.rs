@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-/// Nothing more is read while the buffered elements have this many bytes, whatever their number may be.
+/// A usual limit for the bytes of buffered elements, whatever their number may be.
 pub const BUFFERED_BYTES: usize = 1 << 30;
 
 /// An iterator that is read in the background into a buffer of at most a number of elements. The reading begins with the
@@ -24,6 +24,7 @@ struct Shared {
     buffer: VecDeque<Result<Element>>,
     bytes: usize,
     limit: usize,
+    byte_limit: usize,
     ended: bool,
     /// True while no turn of the reader runs or is expected.
     idle: bool,
@@ -57,7 +58,7 @@ impl Shared {
     }
 
     fn is_full(&self) -> bool {
-        self.buffer.len() >= self.limit || (self.bytes >= BUFFERED_BYTES && !self.buffer.is_empty())
+        self.buffer.len() >= self.limit || (self.bytes >= self.byte_limit && !self.buffer.is_empty())
     }
 
     /// True if the reader should be woken: not for each element, because waking costs more than a cheap element.
@@ -83,12 +84,14 @@ pub fn bytes(element: &Element) -> usize {
 }
 
 impl Ahead {
-    /// An input that is read up to `limit` elements ahead; at least one.
-    pub fn new(pipeline: &Arc<Pipeline>, input: Input, limit: usize) -> Ahead {
+    /// An input that is read up to `limit` elements ahead; at least one. No further one is read while those in the buffer
+    /// have `byte_limit` bytes.
+    pub fn new(pipeline: &Arc<Pipeline>, input: Input, limit: usize, byte_limit: usize) -> Ahead {
         let shared = Arc::new(Mutex::new(Shared {
             buffer: VecDeque::new(),
             bytes: 0,
             limit: limit.max(1),
+            byte_limit,
             ended: false,
             idle: true,
             stopped: false,
@@ -99,6 +102,13 @@ impl Ahead {
         }));
         let reader = Reader { pipeline: pipeline.clone(), input, in_element: false, shared: shared.clone() };
         Ahead { shared, reader: Task::new(pipeline.spawn().clone(), reader) }
+    }
+
+    /// Begins the reading.
+    pub fn start(&self) {
+        if std::mem::take(&mut self.shared.lock().idle) {
+            self.reader.start();
+        }
     }
 
     /// The next element; also begins or continues the reading.

@@ -69,9 +69,8 @@ fn element(parts: &CompressedParts) -> Result<Element> {
 
 fn plain(parts: &CompressedParts) -> Result<Vec<u8>> {
     let compressed = parts.data.len();
-    let size = decompress_len(&parts.data).map_err(|_| {
-        internal!("Could not get snappy uncompressed length. Compressed data size: {compressed}")
-    })?;
+    let size = decompress_len(&parts.data)
+        .map_err(|_| internal!("Could not get snappy uncompressed length. Compressed data size: {compressed}"))?;
     let sizes = parts.components.iter().flat_map(|part| &part.sizes);
     let expected = sizes.fold(0u64, |sum, &size| sum.saturating_add(size));
     if size as u64 != expected {

@@ -3,7 +3,8 @@
 use crate::{Element, Pipeline, PollContext};
 use op::{Callable, Cancel, Ctx, Inputs, Outputs, Setup, Value};
 use parking_lot::Mutex;
-use status::{Result, cancelled};
+use status::{Result, cancelled, internal};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use tensor::Tensor;
@@ -89,6 +90,18 @@ pub struct Call {
 }
 
 impl Call {
+    /// Begins work of our own on another thread.
+    pub fn in_background(pipeline: &Arc<Pipeline>, work: impl FnOnce() -> Result<Element> + Send + 'static) -> Call {
+        let slot = Arc::new(Slot::default());
+        let call = Call { slot: slot.clone(), cancel: Arc::default() };
+        (pipeline.spawn())(Box::new(move || {
+            let worked = catch_unwind(AssertUnwindSafe(work));
+            let result = worked.unwrap_or_else(|_| Err(internal!("The input pipeline failed unexpectedly")));
+            slot.finish(result.map(|element| element.into_iter().map(Value::Tensor).collect()));
+        }));
+        call
+    }
+
     /// The results, once they are there. Returns them only once.
     pub fn poll(&mut self, ctx: &PollContext<'_>) -> Poll<Result<Element>> {
         let mut state = self.slot.0.lock();

@@ -35,7 +35,9 @@ impl Pipeline {
         let options = Options::of(dataset)?;
         let threads = options.private_threadpool_size;
         let pipeline = Pipeline { parallelism: threads, ..Pipeline::with_options(home, env, options.clone()) };
-        Ok(Arc::new(options.max_intra_op_parallelism.and_then(|limit| pipeline.limited_pool(limit)).unwrap_or(pipeline)))
+        Ok(Arc::new(
+            options.max_intra_op_parallelism.and_then(|limit| pipeline.limited_pool(limit)).unwrap_or(pipeline),
+        ))
     }
 
     fn with_options(home: &Home, env: &StepEnv, options: Options) -> Pipeline {
@@ -120,6 +122,11 @@ impl Pipeline {
     /// Notifies what waits when the pipeline ends.
     pub fn cancel(&self) -> &Arc<Cancel> {
         &self.cancel
+    }
+
+    /// True if the options allow stages to return elements in the order in which they are computed.
+    pub fn may_reorder(&self) -> bool {
+        self.options.deterministic == Some(false)
     }
 
     /// The number of calls or files that are worked on at once if the user leaves it to us.

@@ -16,9 +16,7 @@ const FRAMEWORKS: usize = 64;
 
 /// Adds serialised options to others, which they replace where both are set.
 pub(crate) fn merge(options: &mut OptionsMessage, serialized: &Bytes) -> Result<()> {
-    options
-        .merge(serialized.clone())
-        .map_err(|_| invalid!("Could not parse serialized_options as valid Options."))?;
+    options.merge(serialized.clone()).map_err(|_| invalid!("Could not parse serialized_options as valid Options."))?;
     options.framework_type.truncate(FRAMEWORKS);
     Ok(())
 }

@@ -18,8 +18,8 @@ mod single;
 
 use op::Op;
 
-pub(crate) use get_next::element_shapes;
 pub use compute::{Compute, compute};
+pub(crate) use get_next::element_shapes;
 pub use resource::IteratorResource;
 pub use running::{Answer, Running};
 pub use sharded::MultiDeviceIterator;

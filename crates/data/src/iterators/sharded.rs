@@ -1,13 +1,13 @@
 //! The iterator of several devices: element `i` goes to the device `i % devices`.
 
 use super::Running;
+use super::running::Answer;
 use crate::{DatasetRef, Element, Pipeline, Spec};
 use op::{Home, OnceCallback, Resource, StepEnv};
 use parking_lot::Mutex;
 use status::{Result, cancelled, failed_precondition, invalid};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use super::running::Answer;
 
 /// An iterator that several devices share.
 pub struct MultiDeviceIterator {

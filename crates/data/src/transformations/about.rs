@@ -81,8 +81,20 @@ fn batch_size(dataset: &DatasetRef) -> i64 {
 /// True for the datasets whose elements have the first dimension of those of their inputs.
 fn keeps_batches(kind: &str) -> bool {
     const KINDS: [&str; 14] = [
-        "AssertCardinality", "Cache", "Concatenate", "Filter", "Model", "Options", "ParseExample", "Prefetch",
-        "Repeat", "Shard", "Shuffle", "Skip", "Take", "Zip",
+        "AssertCardinality",
+        "Cache",
+        "Concatenate",
+        "Filter",
+        "Model",
+        "Options",
+        "ParseExample",
+        "Prefetch",
+        "Repeat",
+        "Shard",
+        "Shuffle",
+        "Skip",
+        "Take",
+        "Zip",
     ];
     let base = ["Finite", "Forever", "Empty", "Memory", "File"].iter().find_map(|prefix| kind.strip_prefix(prefix));
     let base = base.unwrap_or(kind).trim_end_matches(|c: char| c.is_ascii_digit());

@@ -120,9 +120,7 @@ impl AssertCardinalityIterator {
         let Some(element) = next else {
             return match self.count == self.expected {
                 true => Ok(None),
-                false if is_shuffled => {
-                    Err(failed_precondition!("Input dataset was expected to contain {expected}."))
-                }
+                false if is_shuffled => Err(failed_precondition!("Input dataset was expected to contain {expected}.")),
                 false => Err(failed_precondition!(
                     "Input dataset was expected to contain {expected} but contained only {}.",
                     elements(self.count)

@@ -109,9 +109,8 @@ impl Pass for Previous {
             let Some(dataset) = previous else {
                 return Err(invalid!("Asserted previous {asserted} transformations but encountered only {offset}."));
             };
-            check_transformation(&dataset, transformation).map_err(|error| {
-                invalid!("Failure checking transformations at offset {offset}: {}", error.message)
-            })?;
+            check_transformation(&dataset, transformation)
+                .map_err(|error| invalid!("Failure checking transformations at offset {offset}: {}", error.message))?;
             previous = dataset.inputs().pop();
         }
         Ok(())

@@ -49,9 +49,9 @@ fn components(compressed: &Tensor, types: &[DType]) -> Result<Vec<Tensor>> {
         ));
     }
     let variant = compressed.variants()?.iter().find(|variant| is_compressed(variant));
-    let element = variant.and_then(uncompress).ok_or_else(|| {
-        invalid!("Input does not contain a compressed element. Instead got tensor {compressed:?}")
-    })??;
+    let element = variant
+        .and_then(uncompress)
+        .ok_or_else(|| invalid!("Input does not contain a compressed element. Instead got tensor {compressed:?}"))??;
     if element.len() != types.len() {
         return Err(failed_precondition!(
             "Expected {} outputs from uncompress, but got {}",

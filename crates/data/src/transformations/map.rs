@@ -113,20 +113,30 @@ impl Iterate for MapIterator {
     }
 }
 
-/// The element that a function returned. OutOfRange ends the sequence, unless its length is promised.
+/// The element that a function returned, with the place of errors. OutOfRange ends the sequence, unless its length is
+/// promised.
 pub(crate) fn function_result(
     result: Result<Element>,
     preserves_cardinality: bool,
     op: &str,
     prefix: &str,
 ) -> Result<Option<Element>> {
+    let describe = |error: Error| match error.code {
+        Code::OutOfRange => error,
+        _ => in_function(error, op, prefix),
+    };
+    function_end(result.map_err(describe), preserves_cardinality)
+}
+
+/// As `function_result`, for errors that are described already.
+pub(crate) fn function_end(result: Result<Element>, preserves_cardinality: bool) -> Result<Option<Element>> {
     match result {
         Ok(element) => Ok(Some(element)),
         Err(error) if error.code == Code::OutOfRange && preserves_cardinality => {
             Err(invalid!("Function invocation produced OutOfRangeError: {}", error.message))
         }
         Err(error) if error.code == Code::OutOfRange => Ok(None),
-        Err(error) => Err(in_function(error, op, prefix)),
+        Err(error) => Err(error),
     }
 }
 

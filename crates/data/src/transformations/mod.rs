@@ -1,12 +1,19 @@
 //! Datasets that transform the elements of other datasets.
 
+mod about;
+mod assert_cardinality;
+mod assert_order;
 mod auto_shard;
+mod background_nested;
 mod batch;
+mod batch_results;
 mod cache;
 mod choose_fastest;
 mod choose_fastest_branch;
+mod compressed;
 mod concatenate;
 mod dense_to_sparse_batch;
+mod determinism;
 mod directed_interleave;
 mod empty;
 mod filter;
@@ -17,8 +24,19 @@ mod group_by_window;
 mod ignore_errors;
 mod index_flat_map;
 mod interleave;
+mod iteration_counter;
+mod legacy_parallel_interleave;
 mod map;
+mod map_and_batch;
 mod nested;
+mod optimize;
+mod options;
+mod parallel_batch;
+mod parallel_calls;
+mod parallel_filter;
+mod parallel_interleave;
+mod parallel_map;
+mod pass_through;
 mod prefetch;
 mod random_access;
 mod rebatch;
@@ -37,40 +55,33 @@ mod sleep;
 mod sliding;
 mod sliding_window;
 mod stack;
+mod statistics;
+pub(crate) mod stats_aggregator;
 mod take;
 mod take_while;
+mod thread_pools;
 mod timings;
 mod unbatch;
 mod unique;
 mod weighted_flat_map;
 mod window;
 mod window_op;
-mod zip;
-mod about;
-mod assert_cardinality;
-mod assert_order;
-mod batch;
-mod compressed;
-mod iteration_counter;
-mod map;
-mod optimize;
-mod options;
-mod pass_through;
-mod stack;
-mod statistics;
-pub(crate) mod stats_aggregator;
-mod thread_pools;
 mod wrapped;
+mod zip;
 
 use op::Op;
 
 pub(crate) const TABLES: &[&[Op]] = &[
+    about::OPS,
+    assert_cardinality::OPS,
+    assert_order::OPS,
     auto_shard::OPS,
     batch::OPS,
     cache::HANDLE_OPS,
     cache::OPS,
     choose_fastest::OPS,
     choose_fastest_branch::OPS,
+    compressed::OPS,
     concatenate::OPS,
     dense_to_sparse_batch::OPS,
     directed_interleave::OPS,
@@ -82,10 +93,19 @@ pub(crate) const TABLES: &[&[Op]] = &[
     ignore_errors::OPS,
     index_flat_map::OPS,
     interleave::OPS,
+    iteration_counter::OPS,
+    legacy_parallel_interleave::OPS,
     map::OPS,
+    map_and_batch::OPS,
+    optimize::OPS,
+    options::OPS,
+    parallel_batch::OPS,
+    parallel_filter::OPS,
+    parallel_interleave::OPS,
+    parallel_map::OPS,
+    prefetch::OPS,
     rebatch::OPS,
     rebatch_v2::OPS,
-    prefetch::OPS,
     repeat::OPS,
     sampling::OPS,
     scan::OPS,
@@ -95,25 +115,16 @@ pub(crate) const TABLES: &[&[Op]] = &[
     skip::OPS,
     sleep::OPS,
     sliding_window::OPS,
+    statistics::OPS,
+    stats_aggregator::OPS,
     take::OPS,
     take_while::OPS,
+    thread_pools::OPS,
     unbatch::OPS,
     unique::OPS,
     weighted_flat_map::OPS,
     window::OPS,
     window_op::OPS,
-    zip::OPS,
-    about::OPS,
-    assert_cardinality::OPS,
-    assert_order::OPS,
-    batch::OPS,
-    compressed::OPS,
-    iteration_counter::OPS,
-    map::OPS,
-    optimize::OPS,
-    options::OPS,
-    statistics::OPS,
-    stats_aggregator::OPS,
-    thread_pools::OPS,
     wrapped::OPS,
+    zip::OPS,
 ];

@@ -30,9 +30,7 @@ pub(crate) const OPS: &[Op] = &[
               output_types: list(type) >= 1; output_shapes: list(shape) >= 1; optimization_configs: list(string) = []",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |_| {
-            optimize_kernel(&["optimizations_enabled", "optimizations_disabled", "optimizations_default"])
-        },
+        kernel: |_| optimize_kernel(&["optimizations_enabled", "optimizations_disabled", "optimizations_default"]),
         facts: DATASET,
     },
     Op {

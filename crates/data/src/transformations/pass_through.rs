@@ -79,7 +79,8 @@ struct PassIterator {
 
 impl Iterate for PassIterator {
     fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
-        let mut below = PollContext { pipeline: &self.pipeline, waker: ctx.waker, index_mapper: ctx.index_mapper.clone() };
+        let mut below =
+            PollContext { pipeline: &self.pipeline, waker: ctx.waker, index_mapper: ctx.index_mapper.clone() };
         let next = ready!(self.input.poll_kept(&mut below));
         if let (Ok(Some(element)), Some(observe)) = (&next, &mut self.observer) {
             observe(element, self.elements);

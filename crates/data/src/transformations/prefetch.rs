@@ -1,7 +1,7 @@
 //! PrefetchDataset: reads its input in the background.
 
 use super::saved::{read_input, write_input};
-use crate::ahead::{Ahead, bytes};
+use crate::ahead::{Ahead, BUFFERED_BYTES, bytes};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
 use crate::dataset::PendingElement;
 use crate::{
@@ -73,8 +73,10 @@ impl Dataset for Prefetch {
         let input = place.input(&self.input)?;
         let source = match self.size {
             Size::Given(0) => Source::Direct(input),
-            Size::Given(size) => Source::Ahead(Ahead::new(&place.pipeline, input, size), None),
-            Size::Chosen { least } => Source::Ahead(Ahead::new(&place.pipeline, input, least), Some(Tuner::new(least))),
+            Size::Given(size) => Source::Ahead(Ahead::new(&place.pipeline, input, size, BUFFERED_BYTES), None),
+            Size::Chosen { least } => {
+                Source::Ahead(Ahead::new(&place.pipeline, input, least, CHOSEN_BYTES), Some(Tuner::new(least)))
+            }
         };
         Ok(Box::new(PrefetchIterator { source, prefix: place.prefix.clone() }))
     }

@@ -93,8 +93,7 @@ fn max_intra_op_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     dataset_kernel(move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let threads: i64 = scalar(inputs, 1, "max_intra_op_parallelism")?;
-        let threads =
-            usize::try_from(threads).map_err(|_| invalid!("`max_intra_op_parallelism` must be >= 0"))?;
+        let threads = usize::try_from(threads).map_err(|_| invalid!("`max_intra_op_parallelism` must be >= 0"))?;
         Ok(PassThrough { input, spec: spec.clone(), pass: MaxIntraOp(threads) })
     })
 }
@@ -151,7 +150,9 @@ impl Pass for Shared {
 
     fn environment(&self, pipeline: &Arc<Pipeline>) -> Arc<Pipeline> {
         let limited = pipeline.with_parallelism(self.0.threads);
-        self.0.max_intra_op_parallelism.map_or(limited.clone(), |threads| limited.with_max_intra_op_parallelism(threads))
+        self.0
+            .max_intra_op_parallelism
+            .map_or(limited.clone(), |threads| limited.with_max_intra_op_parallelism(threads))
     }
 }
 

@@ -9,16 +9,14 @@ use op::{Ctx, Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, many};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Shape, Tensor};
 
-pub(crate) const OPS: &[Op] = &[
-    Op {
-        def: "QuantizedConcat(concat_dim: int32, values: N * T, input_mins: N * float, input_maxes: N * float) -> \
+pub(crate) const OPS: &[Op] = &[Op {
+    def: "QuantizedConcat(concat_dim: int32, values: N * T, input_mins: N * float, input_maxes: N * float) -> \
               output: T, output_min: float, output_max: float; N: int >= 2; T: type",
-        shape,
-        grad: Grad::Unknown,
-        kernel,
-        facts: PLAIN,
-    },
-];
+    shape,
+    grad: Grad::Unknown,
+    kernel,
+    facts: PLAIN,
+}];
 
 fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     let count = query.inputs.len() / 3;

@@ -37,7 +37,12 @@ pub(super) struct Patience {
 
 impl SummaryWriter {
     /// A new file in a folder. Its name is unique: it contains the process id and a counter.
-    pub(super) fn create(systems: &FileSystems, folder: &str, patience: Patience, suffix: &str) -> Result<SummaryWriter> {
+    pub(super) fn create(
+        systems: &FileSystems,
+        folder: &str,
+        patience: Patience,
+        suffix: &str,
+    ) -> Result<SummaryWriter> {
         static FILES: AtomicU64 = AtomicU64::new(0);
         let dot = if suffix.starts_with('.') { "" } else { "." };
         let number = FILES.fetch_add(1, Ordering::Relaxed);

@@ -1,0 +1,175 @@
+//! ParallelMapDataset in both versions: applies a function to several elements at once.
+
+use super::determinism::Determinism;
+use super::map::{function_end, in_function};
+use super::parallel_calls::{ParallelCalls, parallel_calls};
+use super::saved::{read_input, read_list, write_input, write_list};
+use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::function::{Function, FunctionRun};
+use crate::iterate::settle_all;
+use crate::{
+    Cardinality, Dataset, DatasetRef, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
+};
+use op::shapes;
+use op::{Grad, Kernel, Op, Setup};
+use status::Result;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "ParallelMapDataset(input_dataset: variant, other_arguments: [Targuments], num_parallel_calls: int32) -> \
+              handle: variant; f: func; Targuments: list(type) >= 0; output_types: list(type) >= 1; \
+              output_shapes: list(shape) >= 1; use_inter_op_parallelism: bool = true; sloppy: bool = false; \
+              preserve_cardinality: bool = false; metadata: string = \"\"",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel: |setup| kernel(setup, "ParallelMap", Determinism::of_sloppy(setup)?),
+        facts: DATASET,
+    },
+    Op {
+        def: "ParallelMapDatasetV2(input_dataset: variant, other_arguments: [Targuments], num_parallel_calls: int64) -> \
+              handle: variant; f: func; Targuments: list(type) >= 0; output_types: list(type) >= 1; \
+              output_shapes: list(shape) >= 1; use_inter_op_parallelism: bool = true; \
+              deterministic: string = \"default\"; preserve_cardinality: bool = false; \
+              use_unbounded_threadpool: bool = false; metadata: string = \"\"",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel: |setup| kernel(setup, "ParallelMapV2", Determinism::of(setup)?),
+        facts: DATASET,
+    },
+];
+
+fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism) -> Result<Kernel> {
+    let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
+    let preserves_cardinality = setup.bool("preserve_cardinality")?;
+    dataset_kernel(move |_, inputs| {
+        let last = inputs.len() - 1;
+        let number = match scalar::<i32>(inputs, last, "num_parallel_calls") {
+            Ok(number) => i64::from(number),
+            Err(_) => scalar(inputs, last, "num_parallel_calls")?,
+        };
+        let calls = parallel_calls(number)?;
+        let input = input_dataset(inputs, 0)?;
+        let function = function.capture(inputs.tensors(1, last - 1)?);
+        Ok(ParallelMap { kind, input, function, calls, determinism, preserves_cardinality, spec: spec.clone() })
+    })
+}
+
+struct ParallelMap {
+    kind: &'static str,
+    input: DatasetRef,
+    function: Function,
+    calls: Option<usize>,
+    determinism: Determinism,
+    preserves_cardinality: bool,
+    spec: Spec,
+}
+
+impl Dataset for ParallelMap {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn inputs(&self) -> Vec<DatasetRef> {
+        vec![self.input.clone()]
+    }
+
+    fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
+        let keeps_order = self.determinism.keeps_order(&place.pipeline);
+        Ok(Box::new(ParallelMapIterator {
+            input: place.input(&self.input)?,
+            function: self.function.in_pipeline(&place.pipeline)?,
+            calls: ParallelCalls::new(&place.pipeline, self.calls, keeps_order),
+            preserves_cardinality: self.preserves_cardinality,
+            prefix: place.prefix.clone(),
+        }))
+    }
+
+    fn cardinality(&self) -> Cardinality {
+        if self.preserves_cardinality { self.input.cardinality() } else { Cardinality::Unknown }
+    }
+}
+
+struct ParallelMapIterator {
+    input: Input,
+    function: FunctionRun,
+    calls: ParallelCalls<()>,
+    preserves_cardinality: bool,
+    prefix: Arc<str>,
+}
+
+impl ParallelMapIterator {
+    /// Begins calls for the elements that the input has now.
+    fn begin_calls(&mut self, ctx: &mut PollContext<'_>) {
+        while self.calls.has_room() && !self.input.has_ended() {
+            match self.input.poll_next(ctx) {
+                Poll::Ready(Ok(Some(element))) => self.calls.push((), self.function.call_in_background(element)),
+                Poll::Ready(Ok(None)) | Poll::Pending => return,
+                Poll::Ready(Err(error)) => {
+                    self.calls.push_ended((), Err(error));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Iterate for ParallelMapIterator {
+    fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
+        self.begin_calls(ctx);
+        if self.calls.is_empty() {
+            return if self.input.has_ended() { Poll::Ready(Ok(None)) } else { Poll::Pending };
+        }
+        let describe = |error| in_function(error, "ParallelMapDataset", &self.prefix);
+        let Some((_, result)) = ready!(self.calls.poll_next(ctx, &describe)) else { return Poll::Ready(Ok(None)) };
+        Poll::Ready(function_end(result, self.preserves_cardinality))
+    }
+
+    fn inputs(&mut self) -> Vec<&mut dyn Iterate> {
+        self.input.as_list()
+    }
+
+    fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
+        let describe = |error| in_function(error, "ParallelMapDataset", &self.prefix);
+        ready!(self.calls.poll_all(ctx, &describe));
+        settle_all(self.input.as_list(), ctx)
+    }
+
+    fn save(&self, writer: &mut StateWriter) -> Result<()> {
+        write_input(writer, &self.prefix, &self.input)?;
+        writer.int(&self.prefix, "invocation_results_size", self.calls.len() as i64);
+        for (index, (_, result)) in self.calls.results().enumerate() {
+            let prefix = result_prefix(&self.prefix, index);
+            writer.status(&prefix, "_code", "_error_message", result);
+            let element = result.as_deref().unwrap_or_default();
+            writer.int(&prefix, "size", element.len() as i64);
+            write_list(writer, &prefix, "", element);
+            writer.int(&prefix, "end_of_input", 0);
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
+        read_input(reader, &self.prefix, &mut self.input)?;
+        for index in 0..reader.count(&self.prefix, "invocation_results_size")? {
+            let prefix = result_prefix(&self.prefix, index);
+            let status = reader.status(&prefix, "_code", "_error_message")?;
+            if status.is_ok() && reader.int(&prefix, "end_of_input")? != 0 {
+                continue; // TensorFlow's calls at the end of the input
+            }
+            let count = reader.count(&prefix, "size")?;
+            let element = read_list(reader, &prefix, "", count)?;
+            self.calls.push_ended((), status.map(|()| element));
+        }
+        Ok(())
+    }
+}
+
+fn result_prefix(prefix: &str, index: usize) -> String {
+    format!("{prefix}_invocation_results[{index}]")
+}
