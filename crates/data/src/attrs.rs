@@ -1,6 +1,8 @@
 //! What the kernels of many dataset ops have in common.
 
+use crate::dataset::{Origin, dataset_tensor_from, fingerprint_of};
 use crate::{Dataset, DatasetRef, Spec, dataset_of, dataset_tensor};
+use graph::{AttrValue, hash64};
 use op::{Ctx, Facts, Inputs, Kernel, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use std::sync::Arc;
@@ -26,6 +28,40 @@ pub fn dataset_ref_kernel(
     build: impl Fn(&Ctx<'_>, &mut Inputs) -> Result<DatasetRef> + Send + Sync + 'static,
 ) -> Result<Kernel> {
     Ok(many(move |ctx, mut inputs| Ok(outputs![dataset_tensor(build(ctx, &mut inputs)?)?])))
+}
+
+/// As `dataset_kernel`, for datasets that are recognised by their node and its inputs: see `fingerprint_of_input`. The op
+/// must have no state.
+pub fn described_kernel<D: Dataset>(
+    setup: &Setup<'_>,
+    build: impl Fn(&Ctx<'_>, &mut Inputs) -> Result<D> + Send + Sync + 'static,
+) -> Result<Kernel> {
+    let node = fingerprint_of_node(setup);
+    Ok(many(move |ctx, mut inputs| {
+        let taken = (0..inputs.len()).map(|index| inputs.look(index).cloned()).collect::<Result<Vec<_>>>();
+        let origin = node.and_then(|node| Some(Origin { node, inputs: taken.ok()? }));
+        Ok(outputs![dataset_tensor_from(Arc::new(build(ctx, &mut inputs)?), origin)?])
+    }))
+}
+
+/// The fingerprint of a node's op and attributes; none if it uses a function whose definition is not known.
+fn fingerprint_of_node(setup: &Setup<'_>) -> Option<u64> {
+    let mut text = setup.def().op.clone();
+    for (name, value) in &setup.def().attrs {
+        match value {
+            AttrValue::Func(function) => text += &format!(";{name}={}", setup.fingerprint(function)?),
+            AttrValue::List(list) if !list.funcs.is_empty() => return None,
+            _ if name.starts_with('_') || name == "metadata" => {}
+            _ => text += &format!(";{name}={value:?}"),
+        }
+    }
+    Some(hash64(text.as_bytes()))
+}
+
+/// A number that is the same for equal datasets in input `index`, also in other processes; none if equal datasets cannot
+/// be recognised.
+pub fn fingerprint_of_input(inputs: &Inputs, index: usize) -> Result<Option<u64>> {
+    Ok(fingerprint_of(inputs.look(index)?))
 }
 
 /// The dataset in input `index`.

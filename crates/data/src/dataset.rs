@@ -117,13 +117,24 @@ pub fn fold<T: Clone>(dataset: &DatasetRef, f: &mut dyn FnMut(&DatasetRef, Vec<T
 }
 
 /// A dataset as an element of a variant tensor.
-struct Handle(DatasetRef);
+struct Handle {
+    dataset: DatasetRef,
+    origin: Option<Origin>,
+}
+
+/// The node that made a dataset and its inputs, from which equal datasets can be recognised.
+pub struct Origin {
+    /// The fingerprint of the op and its attributes.
+    pub node: u64,
+    /// The inputs of the node.
+    pub inputs: Vec<Tensor>,
+}
 
 impl VariantObject for Handle {
     fn encode(&self) -> Result<VariantData> {
         Err(unimplemented_op!(
             "A dataset ({}Dataset) cannot be sent to another task or fetched; create it and its iterator on one device",
-            self.0.kind()
+            self.dataset.kind()
         ))
     }
 
@@ -134,13 +145,37 @@ impl VariantObject for Handle {
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DatasetVariant<{}DatasetOp::Dataset>", self.0.kind())
+        write!(f, "DatasetVariant<{}DatasetOp::Dataset>", self.dataset.kind())
     }
 }
 
 /// A dataset as a scalar tensor.
 pub fn dataset_tensor(dataset: DatasetRef) -> Result<Tensor> {
-    Tensor::from_variants(Shape::scalar(), vec![Variant::Object(Arc::new(Handle(dataset)))])
+    dataset_tensor_from(dataset, None)
+}
+
+/// As `dataset_tensor`, with what is known about where the dataset comes from.
+pub fn dataset_tensor_from(dataset: DatasetRef, origin: Option<Origin>) -> Result<Tensor> {
+    Tensor::from_variants(Shape::scalar(), vec![Variant::Object(Arc::new(Handle { dataset, origin }))])
+}
+
+/// A number that is the same for equal datasets, also in other processes; none if it is not known how the dataset was
+/// made. Inputs that are resources do not count.
+pub fn fingerprint_of(tensor: &Tensor) -> Option<u64> {
+    if let Ok(variants) = tensor.variants() {
+        let [variant] = variants else { return None };
+        let origin = variant.object::<Handle>()?.origin.as_ref()?;
+        let mut inputs = origin.inputs.iter().map(fingerprint_of);
+        return inputs.try_fold(origin.node, |sum, input| Some(combined(sum, input?)));
+    }
+    if tensor.handles().is_ok() {
+        return Some(0);
+    }
+    tensor::wire::tensor_to_bytes(tensor).ok().map(|bytes| graph::hash64(&bytes))
+}
+
+fn combined(first: u64, second: u64) -> u64 {
+    graph::hash64(&[first.to_le_bytes(), second.to_le_bytes()].concat())
 }
 
 /// The dataset in a scalar tensor.
@@ -150,6 +185,6 @@ pub fn dataset_of(tensor: &Tensor) -> Result<DatasetRef> {
     };
     variant
         .object::<Handle>()
-        .map(|handle| handle.0.clone())
+        .map(|handle| handle.dataset.clone())
         .ok_or_else(|| invalid!("Tensor must be a Dataset object."))
 }

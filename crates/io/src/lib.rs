@@ -20,6 +20,7 @@ mod record;
 pub mod rows;
 pub mod saved_model;
 pub mod slice;
+pub mod snapshot;
 pub mod state;
 mod table;
 pub mod tensor_slice;

@@ -12,6 +12,11 @@ pub trait Functions {
     /// The function with this name and these attributes, whose nodes run on a device of this task unless they name
     /// another one. Its body is prepared at the first call, so that functions may call themselves.
     fn instantiate(&self, function: &Function, device: &str) -> Result<Arc<dyn Callable>>;
+
+    /// A number that is the same for equal functions, also in other processes; none if that is not known.
+    fn fingerprint(&self, _function: &Function) -> Option<u64> {
+        None
+    }
 }
 
 /// A function ready to be called.

@@ -174,6 +174,11 @@ impl<'a> Setup<'a> {
         self.functions.instantiate(function, self.device)
     }
 
+    /// A number that is the same for equal functions, also in other processes; none if that is not known.
+    pub fn fingerprint(&self, function: &Function) -> Option<u64> {
+        self.functions.fingerprint(function)
+    }
+
     /// The error for an element type without a kernel.
     pub fn no_kernel(&self) -> status::Error {
         let attrs: Vec<String> = self

@@ -2,7 +2,7 @@
 
 use super::csv_fields::{Layout, Scan};
 use super::files::{FileName, Files, Format, Records, compression_of, file_names};
-use crate::attrs::{DATASET, dataset_kernel, scalar, spec, string_scalar};
+use crate::attrs::{DATASET, described_kernel, scalar, spec, string_scalar};
 use crate::{Element, Spec, StateReader, StateWriter, full_name};
 use io::{Compression, FileSystems, InputStream};
 use op::shapes;
@@ -50,7 +50,7 @@ const DEFAULTS: usize = 8;
 
 fn kernel(setup: &Setup<'_>, excludes: bool) -> Result<Kernel> {
     let (systems, spec) = (systems(setup)?, spec(setup)?);
-    dataset_kernel(move |_, inputs| {
+    described_kernel(setup, move |_, inputs| {
         let names = file_names(inputs, 0, "filenames")?;
         let csv = Csv::new(inputs, &spec, excludes)?;
         Ok(Files::with_spec("CSV", names, csv, systems.clone(), spec.clone()))
@@ -251,12 +251,14 @@ impl Format for Csv {
         }
     }
 
-    fn restore(&self, reader: &StateReader, prefix: &str) -> Result<Option<u64>> {
+    fn restore(&self, reader: &StateReader, prefix: &str) -> Result<(usize, Option<u64>)> {
+        let index = reader.count(prefix, "current_file_index")?;
         if !reader.contains(prefix, "pos") {
-            return Ok(None);
+            return Ok((index, None));
         }
         let full = reader.count(prefix, "num_buffer_reads")?.saturating_sub(1);
-        Ok(Some(full.saturating_mul(self.buffer_size).saturating_add(reader.count(prefix, "pos")?) as u64))
+        let position = full.saturating_mul(self.buffer_size).saturating_add(reader.count(prefix, "pos")?);
+        Ok((index, Some(position as u64)))
     }
 }
 

@@ -32,10 +32,10 @@ pub(crate) trait Format: Send + Sync + 'static {
         }
     }
 
-    /// The position that `save` wrote.
-    fn restore(&self, reader: &StateReader, prefix: &str) -> Result<Option<u64>> {
+    /// What `save` wrote.
+    fn restore(&self, reader: &StateReader, prefix: &str) -> Result<(usize, Option<u64>)> {
         let position = if reader.contains(prefix, Self::POSITION) { reader.int(prefix, Self::POSITION)? } else { -1 };
-        Ok(u64::try_from(position).ok())
+        Ok((reader.count(prefix, "current_file_index")?, u64::try_from(position).ok()))
     }
 }
 
@@ -207,8 +207,8 @@ impl<F: Format> Iterate for FilesIterator<F> {
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
-        self.index = reader.count(&self.prefix, "current_file_index")?.min(self.dataset.names.len());
-        let position = self.dataset.format.restore(reader, &self.prefix)?;
+        let (index, position) = self.dataset.format.restore(reader, &self.prefix)?;
+        self.index = index.min(self.dataset.names.len());
         self.reader = position.map(|position| self.dataset.open(self.index, Some(position))).transpose()?;
         Ok(())
     }

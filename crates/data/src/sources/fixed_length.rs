@@ -2,7 +2,7 @@
 
 use super::files::{FileName, Files, Format, Records, buffer_size, compression, file_names, string_element};
 use crate::Element;
-use crate::attrs::{DATASET, dataset_kernel, scalar};
+use crate::attrs::{DATASET, described_kernel, scalar};
 use io::{Compression, FileSystems, InputStream};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
@@ -31,7 +31,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (systems, has_compression) = (systems(setup)?, setup.input_types().len() > 5);
-    dataset_kernel(move |_, inputs| {
+    described_kernel(setup, move |_, inputs| {
         let names = file_names(inputs, 0, "filenames")?;
         let layout = Layout {
             header: size(inputs, 1, "header_bytes", 0)?,
@@ -134,7 +134,8 @@ impl Records for Pieces {
         if left as u64 <= self.ahead && self.limit.is_none() {
             return Ok(None);
         }
-        let size = self.stream.offset() + left as u64;
+        self.stream.read(wanted)?; // the next request ends the file
+        let size = self.stream.offset();
         Err(self.layout.error(Code::DataLoss, &self.name, self.layout.body(size)))
     }
 

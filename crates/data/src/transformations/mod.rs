@@ -71,6 +71,8 @@ mod zip;
 
 use op::Op;
 
+pub(crate) use stack::stacked;
+
 pub(crate) const TABLES: &[&[Op]] = &[
     about::OPS,
     assert_cardinality::OPS,

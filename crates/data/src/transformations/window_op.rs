@@ -1,6 +1,6 @@
 //! WindowOp: a dataset of given elements, and the windows that other datasets return.
 
-use crate::attrs::{DATASET, dataset_kernel, spec};
+use crate::attrs::{DATASET, described_kernel, spec};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -21,7 +21,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    described_kernel(setup, move |_, inputs| {
         let (tensors, components) = (inputs.tensors_from(0)?, spec.shapes.len());
         if tensors.len() % components != 0 {
             return Err(invalid!("{} tensors are not a number of elements of {components} components", tensors.len()));
