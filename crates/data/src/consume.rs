@@ -4,7 +4,7 @@ use crate::iterators::Running;
 use crate::{DatasetRef, Element, Pipeline};
 use op::{Ctx, Done, Home, OnceCallback, Outputs};
 use parking_lot::Mutex;
-use status::{Error, Result};
+use status::Result;
 use std::sync::Arc;
 
 /// Passes each element of a dataset to `step`, and what `finish` makes of the state to `done`. An error, or the end of the
@@ -77,7 +77,7 @@ impl<S: Send + 'static> Consumer<S> {
         }
     }
 
-    fn end(&self, result: Result<(), Error>) {
+    fn end(&self, result: Result<()>) {
         let job = self.job.lock().take();
         let withdraw = self.withdraw.lock().take();
         if let Some(Job { running, state, finish, done, .. }) = job {

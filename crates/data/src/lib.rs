@@ -16,6 +16,7 @@ mod ahead;
 pub mod attrs;
 mod cardinality;
 mod compress;
+mod consume;
 mod dataset;
 mod element;
 mod function;

@@ -7,24 +7,31 @@ mod fixed_length;
 mod indexed;
 mod list;
 mod matching_files;
+mod python;
 mod range;
+mod snapshot;
 mod sparse_tensor_slice;
 mod tensor;
 mod tensor_slice;
 mod text_line;
 mod tf_record;
+mod to_files;
 
 use op::Op;
+
+
 
 pub(crate) const TABLES: &[&[Op]] = &[
     csv::OPS,
     fixed_length::OPS,
     list::OPS,
     matching_files::OPS,
+    python::OPS,
     range::OPS,
     sparse_tensor_slice::OPS,
     tensor::OPS,
     tensor_slice::OPS,
     text_line::OPS,
     tf_record::OPS,
+    to_files::OPS,
 ];

@@ -45,7 +45,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Metadata> {
         run: message.run_id,
         created: message.creation_timestamp,
         version: message.version,
-        types: message.dtype.into_iter().filter_map(|number| DType::from_number(number).ok()).collect(),
+        types: message.dtype.into_iter().map(DType::from_number).collect(),
         elements: message.num_elements,
         is_complete: message.finalized,
     })

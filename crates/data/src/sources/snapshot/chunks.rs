@@ -1,6 +1,6 @@
 //! SnapshotChunkDataset and ListSnapshotChunksDataset: datasets that TensorFlow's data service saved.
 
-use super::super::files::{Files, Format, FileName, Records, one_string, string_element};
+use super::super::files::{FileName, Files, Format, Records, one_string, string_element};
 use super::reader::compression;
 use crate::attrs::{DATASET, dataset_kernel, spec, string_scalar};
 use crate::{

@@ -23,21 +23,29 @@ pub(super) struct Saved {
 }
 
 impl Saved {
+    /// The dataset of a snapshot with one shard, behind its first elements; none if nothing was written.
+    pub(super) fn only_shard(&self, skip: u64) -> Result<Option<DatasetRef>> {
+        let folder = shard_folders(&self.systems, &self.folder)?.into_iter().next();
+        Ok(folder.map(|folder| self.shard(folder, skip)))
+    }
+
+    fn shard(&self, folder: String, skip: u64) -> DatasetRef {
+        Arc::new(ShardReader {
+            folder,
+            skip,
+            version: self.metadata.version,
+            compression: self.compression,
+            systems: self.systems.clone(),
+            spec: self.spec.clone(),
+        })
+    }
+
     /// The datasets of all shards, of which `skip` elements were read in turns.
     pub(super) fn shards(&self, skip: u64) -> Result<DatasetRef> {
         let folders = shard_folders(&self.systems, &self.folder)?;
         let count = folders.len() as u64;
-        let shard = |(index, folder): (usize, String)| -> DatasetRef {
-            let skip = skip / count + u64::from(skip % count > index as u64);
-            let (version, compression) = (self.metadata.version, self.compression);
-            Arc::new(ShardReader {
-                folder,
-                skip,
-                version,
-                compression,
-                systems: self.systems.clone(),
-                spec: self.spec.clone(),
-            })
+        let shard = |(index, folder): (usize, String)| {
+            self.shard(folder, skip / count + u64::from(skip % count > index as u64))
         };
         let mut datasets: Vec<DatasetRef> = folders.into_iter().enumerate().map(shard).collect();
         if count > 0 {

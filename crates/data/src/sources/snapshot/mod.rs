@@ -7,7 +7,10 @@ mod load;
 mod reader;
 mod save;
 mod shards;
+mod writer;
 
-use op::Op;
-
-pub(crate) const TABLES: &[&[Op]] = &[chunks::OPS, dataset::OPS, load::OPS, reader::OPS, save::OPS];
+pub(super) use chunks::OPS as CHUNKS;
+pub(super) use dataset::OPS as DATASET;
+pub(super) use load::OPS as LOAD;
+pub(super) use reader::OPS as READER;
+pub(super) use save::OPS as SAVE;

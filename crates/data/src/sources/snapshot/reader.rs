@@ -101,7 +101,13 @@ impl Dataset for ShardReader {
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         let skip = self.skip;
-        Ok(Box::new(ShardIterator { dataset: self, chunk: 0, position: skip, reader: None, prefix: place.prefix.clone() }))
+        Ok(Box::new(ShardIterator {
+            dataset: self,
+            chunk: 0,
+            position: skip,
+            reader: None,
+            prefix: place.prefix.clone(),
+        }))
     }
 
     fn cardinality(&self) -> Cardinality {

@@ -184,21 +184,11 @@ impl SaveIterator {
         if let Err(error) = self.shards() {
             return Poll::Ready(Err(error));
         }
-        let mut chosen = None;
-        if !self.choice.is_pending() {
-            match ready!(self.input.poll_next(ctx)) {
-                Ok(Some(element)) => chosen = self.choice.begin(element),
-                Ok(None) => return Poll::Ready(self.finish().map(|()| None)),
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        if chosen.is_none() {
-            match ready!(self.choice.poll(ctx)) {
-                Ok(found) => chosen = found,
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        let Some((shard, element)) = chosen else { return Poll::Pending };
+        let (shard, element) = match ready!(self.choice.poll_chosen(&mut self.input, ctx)) {
+            Ok(Some(chosen)) => chosen,
+            Ok(None) => return Poll::Ready(self.finish().map(|()| None)),
+            Err(error) => return Poll::Ready(Err(error)),
+        };
         self.count += 1;
         Poll::Ready(self.shards().and_then(|shards| shards.write(shard, &element)).map(|()| Some(element)))
     }

@@ -1,6 +1,6 @@
 //! Writes the elements of a dataset to the files of several shards; a function chooses the shard of each.
 
-use crate::{Call, Element, FunctionRun, PollContext};
+use crate::{Call, Element, FunctionRun, Input, PollContext};
 use io::snapshot::{ElementWriter, Metadata, VERSION, chunk_path, shard_folder};
 use io::{Compression, FileSystems};
 use status::{Result, invalid};
@@ -78,27 +78,32 @@ impl Choice {
         Choice { function, pending: None }
     }
 
-    pub(super) fn is_pending(&self) -> bool {
-        self.pending.is_some()
-    }
-
-    pub(super) fn begin(&mut self, element: Element) -> Option<(i64, Element)> {
-        match &self.function {
-            None => Some((0, element)),
-            Some(function) => {
-                let call = function.call(element.clone());
+    /// The next element of an input and its shard; none at the end of the input.
+    pub(super) fn poll_chosen(
+        &mut self,
+        input: &mut Input,
+        ctx: &mut PollContext<'_>,
+    ) -> Poll<Result<Option<(i64, Element)>>> {
+        if self.pending.is_none() {
+            let element = match ready!(input.poll_next(ctx)) {
+                Ok(Some(element)) => element,
+                Ok(None) => return Poll::Ready(Ok(None)),
+                Err(error) => return Poll::Ready(Err(error)),
+            };
+            let Some(function) = &self.function else { return Poll::Ready(Ok(Some((0, element)))) };
+            let call = function.call(element.clone());
+            self.pending = Some((element, call));
+        }
+        let Some((element, mut call)) = self.pending.take() else { return Poll::Pending };
+        match call.poll(ctx) {
+            Poll::Pending => {
                 self.pending = Some((element, call));
-                None
+                Poll::Pending
+            }
+            Poll::Ready(results) => {
+                Poll::Ready(results.and_then(|results| shard_of(&results)).map(|shard| Some((shard, element))))
             }
         }
-    }
-
-    pub(super) fn poll(&mut self, ctx: &PollContext<'_>) -> Poll<Result<Option<(i64, Element)>>> {
-        let Some((_, call)) = &mut self.pending else { return Poll::Ready(Ok(None)) };
-        let results = ready!(call.poll(ctx));
-        let chosen = results.and_then(|results| shard_of(&results));
-        let element = self.pending.take().map(|(element, _)| element);
-        Poll::Ready(chosen.map(|shard| element.map(|element| (shard, element))))
     }
 }
 

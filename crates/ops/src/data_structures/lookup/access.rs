@@ -160,7 +160,7 @@ fn export_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// The error for a table that is not filled once, but all the time.
-fn not_initializable(handle: &Tensor) -> status::Error {
+pub(super) fn not_initializable(handle: &Tensor) -> status::Error {
     let (container, name) = match (handle_of(handle), handle.strings()) {
         (Ok(handle), _) => (handle.container.clone(), handle.name.clone()),
         (_, Ok([container, name])) => {

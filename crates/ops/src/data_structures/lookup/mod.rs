@@ -3,6 +3,7 @@
 pub mod access;
 mod dense;
 mod file;
+pub mod fill;
 mod map;
 mod state;
 pub mod table;
