@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use status::{Result, invalid, unimplemented_op};
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use tensor::{Shape, Tensor, Variant, VariantData, VariantObject};
 
@@ -120,6 +120,8 @@ pub fn fold<T: Clone>(dataset: &DatasetRef, f: &mut dyn FnMut(&DatasetRef, Vec<T
 struct Handle {
     dataset: DatasetRef,
     origin: Option<Origin>,
+    /// Computed once: a dataset can be reached on very many paths.
+    fingerprint: OnceLock<Option<u64>>,
 }
 
 /// The node that made a dataset and its inputs, from which equal datasets can be recognised.
@@ -156,7 +158,10 @@ pub fn dataset_tensor(dataset: DatasetRef) -> Result<Tensor> {
 
 /// As `dataset_tensor`, with what is known about where the dataset comes from.
 pub fn dataset_tensor_from(dataset: DatasetRef, origin: Option<Origin>) -> Result<Tensor> {
-    Tensor::from_variants(Shape::scalar(), vec![Variant::Object(Arc::new(Handle { dataset, origin }))])
+    Tensor::from_variants(
+        Shape::scalar(),
+        vec![Variant::Object(Arc::new(Handle { dataset, origin, fingerprint: OnceLock::new() }))],
+    )
 }
 
 /// A number that is the same for equal datasets, also in other processes; none if it is not known how the dataset was
@@ -164,14 +169,20 @@ pub fn dataset_tensor_from(dataset: DatasetRef, origin: Option<Origin>) -> Resul
 pub fn fingerprint_of(tensor: &Tensor) -> Option<u64> {
     if let Ok(variants) = tensor.variants() {
         let [variant] = variants else { return None };
-        let origin = variant.object::<Handle>()?.origin.as_ref()?;
-        let mut inputs = origin.inputs.iter().map(fingerprint_of);
-        return inputs.try_fold(origin.node, |sum, input| Some(combined(sum, input?)));
+        let handle = variant.object::<Handle>()?;
+        return *handle.fingerprint.get_or_init(|| handle.origin.as_ref()?.fingerprint());
     }
     if tensor.handles().is_ok() {
         return Some(0);
     }
     tensor::wire::tensor_to_bytes(tensor).ok().map(|bytes| graph::hash64(&bytes))
+}
+
+impl Origin {
+    fn fingerprint(&self) -> Option<u64> {
+        let mut inputs = self.inputs.iter().map(fingerprint_of);
+        inputs.try_fold(self.node, |sum, input| Some(combined(sum, input?)))
+    }
 }
 
 fn combined(first: u64, second: u64) -> u64 {

@@ -8,6 +8,7 @@ mod indexed;
 mod list;
 mod matching_files;
 mod python;
+mod random;
 mod range;
 mod snapshot;
 mod sparse_tensor_slice;
@@ -27,6 +28,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     list::OPS,
     matching_files::OPS,
     python::OPS,
+    random::OPS,
     range::OPS,
     sparse_tensor_slice::OPS,
     tensor::OPS,

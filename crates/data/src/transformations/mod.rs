@@ -47,6 +47,7 @@ mod sampling;
 mod saved;
 mod scan;
 mod seed_generator;
+pub(crate) mod seed_generator;
 mod shard;
 mod shard_policy;
 mod shuffle;
