@@ -31,12 +31,15 @@ mod map_and_batch;
 mod nested;
 mod optimize;
 mod options;
+mod padded_batch;
+mod padded_stack;
 mod parallel_batch;
 mod parallel_calls;
 mod parallel_filter;
 mod parallel_interleave;
 mod parallel_map;
 mod pass_through;
+mod parse_example;
 mod prefetch;
 mod random_access;
 mod rebatch;
@@ -102,10 +105,12 @@ pub(crate) const TABLES: &[&[Op]] = &[
     map_and_batch::OPS,
     optimize::OPS,
     options::OPS,
+    padded_batch::OPS,
     parallel_batch::OPS,
     parallel_filter::OPS,
     parallel_interleave::OPS,
     parallel_map::OPS,
+    parse_example::OPS,
     prefetch::OPS,
     rebatch::OPS,
     rebatch_v2::OPS,

@@ -126,7 +126,7 @@ pub(super) fn raggeds(keys: &[Bytes], types: &[DType], splits: &[DType]) -> Vec<
 }
 
 /// The outputs of several examples, in the order of both ops.
-fn batch_outputs(spec: &Spec, columns: Vec<Column>, examples: usize) -> Result<Outputs> {
+pub(super) fn batch_outputs(spec: &Spec, columns: Vec<Column>, examples: usize) -> Result<Outputs> {
     let mut columns = columns.into_iter();
     let dense = spec.dense.iter().zip(columns.by_ref()).map(|(dense, column)| dense_batch(dense, column, examples));
     let dense = dense.collect::<Result<Vec<_>>>()?;

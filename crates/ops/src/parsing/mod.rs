@@ -12,6 +12,7 @@ macro_rules! parsers {
 mod columns;
 pub mod compressed;
 pub mod csv;
+pub mod elements;
 pub mod example;
 pub mod json_example;
 pub mod proto;

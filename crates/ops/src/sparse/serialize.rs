@@ -87,6 +87,11 @@ fn packed(rows: &[Parts], shape: Shape, variants: bool) -> Result<Tensor> {
     }
 }
 
+/// Sparse tensors as variants: indices, values and shape of each.
+pub(crate) fn boxed_rows(rows: &[[Tensor; 3]], shape: Shape) -> Result<Tensor> {
+    packed(rows, shape, true)
+}
+
 /// TensorFlow's name of a tensor inside a variant.
 const TENSOR: &str = "tensorflow::Tensor";
 
