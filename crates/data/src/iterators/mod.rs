@@ -19,10 +19,10 @@ mod single;
 use op::Op;
 
 pub use compute::{Compute, compute};
+pub(crate) use get_next::element_shapes;
 pub use resource::IteratorResource;
 pub use running::{Answer, Running};
 pub use sharded::MultiDeviceIterator;
-pub(crate) use get_next::element_shapes;
 
 pub(crate) const TABLES: &[&[Op]] = &[
     about::OPS,

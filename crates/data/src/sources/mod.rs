@@ -20,8 +20,6 @@ mod to_files;
 
 use op::Op;
 
-
-
 pub(crate) const TABLES: &[&[Op]] = &[
     csv::OPS,
     fixed_length::OPS,
@@ -30,6 +28,11 @@ pub(crate) const TABLES: &[&[Op]] = &[
     python::OPS,
     random::OPS,
     range::OPS,
+    snapshot::CHUNKS,
+    snapshot::DATASET,
+    snapshot::LOAD,
+    snapshot::READER,
+    snapshot::SAVE,
     sparse_tensor_slice::OPS,
     tensor::OPS,
     tensor_slice::OPS,
