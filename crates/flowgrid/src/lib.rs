@@ -87,7 +87,11 @@ mod sessions;
 mod training;
 
 pub use checkpoint;
-pub use input::{self, CsvOptions, Dataset, DatasetIterator, ElementValues, Elements, Structure};
+pub use input::{
+    self, CsvOptions, Dataset, DatasetIterator, ElementValues, Elements, Feature, Features, Structure, parse_example,
+};
+pub use io::example::{Example, SequenceExample, Values};
+pub use io::{Compression, RecordReader, RecordWriter};
 pub use layers::{self, loss, summary};
 pub use ops;
 pub use optimize;
@@ -135,7 +139,7 @@ impl AllOps for Graph {
 pub mod prelude {
     pub use crate::AllOps;
     pub use graph::{Graph, Node, Output, Scope};
-    pub use input::{Dataset, DatasetIterator};
+    pub use input::{Dataset, DatasetIterator, Feature, parse_example};
     pub use layers::collection::{global_variables, global_variables_initializer, trainable_variables};
     pub use layers::{
         AvgPool2d, BatchNorm, Conv2d, Dense, Dropout, Layer, MaxPool2d, Phase, Sequential, avg_pool2d, dropout,

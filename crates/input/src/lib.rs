@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod dataset;
+mod features;
 mod files;
 mod iterator;
 mod run;
@@ -25,6 +26,7 @@ mod structure;
 mod transform;
 
 pub use dataset::Dataset;
+pub use features::{Feature, Features, parse_example};
 pub use files::CsvOptions;
 pub use iterator::DatasetIterator;
 pub use run::{ElementValues, Elements};
