@@ -12,6 +12,7 @@ mod random;
 mod range;
 mod snapshot;
 mod sparse_tensor_slice;
+mod sql;
 mod tensor;
 mod tensor_slice;
 mod text_line;
@@ -34,6 +35,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     snapshot::READER,
     snapshot::SAVE,
     sparse_tensor_slice::OPS,
+    sql::OPS,
     tensor::OPS,
     tensor_slice::OPS,
     text_line::OPS,

@@ -5,6 +5,7 @@ mod events;
 mod examples;
 mod files;
 mod first_format;
+mod input;
 mod journal;
 mod models;
 mod overwrite;
@@ -13,6 +14,7 @@ mod python;
 mod records;
 mod rows;
 mod slots;
+mod snapshots;
 mod state;
 mod tables;
 
