@@ -1,6 +1,7 @@
 //! Functions that a dataset applies to its elements.
 
 use crate::{Element, Pipeline, PollContext};
+use graph::AttrValue;
 use op::{Callable, Cancel, Ctx, Inputs, Outputs, Setup, Value};
 use parking_lot::Mutex;
 use status::{Result, cancelled, internal};
@@ -12,6 +13,7 @@ use tensor::Tensor;
 /// A function in an attribute, with the values that it captured.
 #[derive(Clone)]
 pub struct Function {
+    name: Arc<str>,
     callable: Arc<dyn Callable>,
     captured: Arc<[Tensor]>,
 }
@@ -19,20 +21,31 @@ pub struct Function {
 impl Function {
     /// The function of an attribute, which has captured nothing yet.
     pub fn of(setup: &Setup<'_>, attr: &str) -> Result<Function> {
-        Ok(Function { callable: setup.function(attr)?, captured: Arc::new([]) })
+        let name = match setup.attr(attr)? {
+            AttrValue::Func(function) => function.name.as_str().into(),
+            _ => attr.into(),
+        };
+        Ok(Function { name, callable: setup.function(attr)?, captured: Arc::new([]) })
     }
 
     /// The functions of an attribute that is a list.
     pub fn list_of(setup: &Setup<'_>, attr: &str) -> Result<Vec<Function>> {
         let functions = setup.list(attr)?.funcs.iter();
-        functions
-            .map(|function| Ok(Function { callable: setup.instantiate(function)?, captured: Arc::new([]) }))
-            .collect()
+        let function = |function: &Arc<graph::Function>| {
+            let (name, callable) = (function.name.as_str().into(), setup.instantiate(function)?);
+            Ok(Function { name, callable, captured: Arc::new([]) })
+        };
+        functions.map(function).collect()
     }
 
     /// The same function with captured values, which follow the arguments of each call.
     pub fn capture(&self, captured: Vec<Tensor>) -> Function {
-        Function { callable: self.callable.clone(), captured: captured.into() }
+        Function { captured: captured.into(), ..self.clone() }
+    }
+
+    /// The name in the library of the graph.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
     }
 
     /// True if the function, or one that it uses, has a node whose op passes the test.

@@ -92,6 +92,7 @@ impl Dataset for GroupByWindow {
             input: place.input(&self.input)?,
             key: self.key.in_pipeline(&place.pipeline)?,
             reduce: self.reduce.in_pipeline(&place.pipeline)?,
+            reduce_name: self.reduce.name().clone(),
             size: self.size.in_pipeline(&place.pipeline)?,
             step: Step::Read,
             groups: BTreeMap::new(),
@@ -115,6 +116,7 @@ struct GroupByWindowIterator {
     input: Input,
     key: FunctionRun,
     reduce: FunctionRun,
+    reduce_name: Arc<str>,
     size: FunctionRun,
     step: Step,
     groups: BTreeMap<i64, Vec<Element>>,
@@ -205,7 +207,7 @@ impl GroupByWindowIterator {
 
     fn poll_open(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
         let Some((_, nested)) = &mut self.current else { return Poll::Ready(Ok(())) };
-        let opened = ready!(nested.poll_open(ctx, "`reduce_func`", reduce_failed));
+        let opened = ready!(nested.poll_open(ctx, "`reduce_func`", |error| reduce_failed(error, &self.reduce_name)));
         if opened.is_err() {
             self.current = None;
         }
@@ -266,9 +268,9 @@ pub(crate) fn number(result: &Element) -> Option<i64> {
     }
 }
 
-fn reduce_failed(error: Error) -> Error {
+fn reduce_failed(error: Error, function: &str) -> Error {
     internal!(
-        "Got error code {} and message: {{\n{}\n}} \nfrom running user-defined function reduce_func: ",
+        "Got error code {} and message: {{\n{}\n}} \nfrom running user-defined function {function}: ",
         error.code.name(),
         error.message
     )

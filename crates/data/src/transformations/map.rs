@@ -1,5 +1,6 @@
 //! MapDataset: applies a function to each element.
 
+use super::saved::{read_input, write_input};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, spec};
 use crate::dataset::only;
 use crate::function::{Call, Function, FunctionRun};
@@ -105,11 +106,11 @@ impl Iterate for MapIterator {
     }
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
-        self.input.save_present(writer)
+        write_input(writer, &self.prefix, &self.input)
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
-        self.input.restore_present(reader)
+        read_input(reader, &self.prefix, &mut self.input)
     }
 }
 

@@ -1,6 +1,6 @@
 //! ScanDataset: applies a function to each element and a state, which the function updates.
 
-use super::saved::{read_list, write_list};
+use super::saved::{read_input, read_list, write_input, write_list};
 use crate::attrs::{DATASET, described_kernel, input_dataset, spec};
 use crate::function::{Call, Function, FunctionRun};
 use crate::{
@@ -170,12 +170,12 @@ impl Iterate for ScanIterator {
         let prefix = &*self.prefix;
         writer.int(prefix, &full_name(prefix, "state_size"), self.state.len() as i64);
         write_list(writer, prefix, &full_name(prefix, "state"), &self.state);
-        self.input.save_present(writer)
+        write_input(writer, prefix, &self.input)
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
         let count = reader.count(&self.prefix, "state_size")?;
         self.state = read_list(reader, &self.prefix, "state", count)?;
-        self.input.restore_present(reader)
+        read_input(reader, &self.prefix, &mut self.input)
     }
 }
