@@ -1,6 +1,7 @@
 //! Sessions: steps, partial runs, callables, errors, and a model that is trained.
 
 mod async_programs;
+mod datasets;
 mod device_types;
 mod in_process;
 mod learning;

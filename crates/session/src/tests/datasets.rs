@@ -1,0 +1,99 @@
+//! Input pipelines: ops that TensorFlow has no kernel for, and requests that do not end by themselves.
+
+use super::graph;
+use crate::{RunOptions, Session, feeds};
+use graph::{AttrValue, Graph, Node, Output};
+use ops::array::constant::constant;
+use status::Code;
+use std::time::Duration;
+use tensor::{DType, PartialShape, Tensor};
+
+fn number(graph: &Graph, value: i64) -> Output {
+    constant(&graph.root(), Tensor::from(value))
+}
+
+/// A dataset, or an iterator, whose elements have these types, as scalars.
+fn dataset(graph: &Graph, op: &str, inputs: &[Output], types: &[DType]) -> Output {
+    let shapes = vec![PartialShape::scalar(); types.len()];
+    let mut builder = graph.root().op(op).attr("output_types", types.to_vec()).attr("output_shapes", shapes);
+    for input in inputs {
+        builder = builder.input(input);
+    }
+    builder.output()
+}
+
+fn numbers(graph: &Graph, op: &str, inputs: &[Output]) -> Output {
+    dataset(graph, op, inputs, &[DType::I64])
+}
+
+fn range(graph: &Graph, stop: i64) -> Output {
+    numbers(graph, "RangeDataset", &[number(graph, 0), number(graph, stop), number(graph, 1)])
+}
+
+fn iterator(graph: &Graph) -> Output {
+    graph
+        .root()
+        .op("IteratorV2")
+        .attr("shared_name", "")
+        .attr("container", "")
+        .attr("output_types", vec![DType::I64])
+        .attr("output_shapes", AttrValue::from(vec![PartialShape::scalar()]))
+        .output()
+}
+
+fn begin(graph: &Graph, dataset: &Output, iterator: &Output) -> Node {
+    graph.root().op("MakeIterator").input(dataset).input(iterator).node()
+}
+
+#[test]
+fn the_last_component_selects_the_elements() {
+    let graph = graph();
+    let slices = |values: Tensor| {
+        let types = vec![values.dtype()];
+        let values = constant(&graph.root(), values);
+        let slices = graph.root().op("TensorSliceDataset").inputs(&[values]).attr("Toutput_types", types);
+        slices.attr("output_shapes", vec![PartialShape::scalar()]).output()
+    };
+    let parts = [slices(Tensor::vector(&[1i64, 2, 3])), slices(Tensor::vector(&[true, false, true]))];
+    let pairs = graph.root().op("ZipDataset").inputs(&parts);
+    let pairs = pairs.attr("output_types", vec![DType::I64, DType::BOOL]);
+    let pairs = pairs.attr("output_shapes", vec![PartialShape::scalar(); 2]).output();
+    let chosen = numbers(&graph, "FilterByLastComponentDataset", &[pairs]);
+    let iterator = iterator(&graph);
+    let (begin, next) = (begin(&graph, &chosen, &iterator), numbers(&graph, "IteratorGetNext", &[iterator.clone()]));
+    let session = Session::local(&graph);
+    session.execute(&begin).unwrap();
+    assert_eq!((session.run(&next), session.run(&next)), (Ok(1i64), Ok(3i64)));
+    assert_eq!(session.run::<i64>(&next).unwrap_err().code, Code::OutOfRange);
+}
+
+/// A request for an element of `endless` runs into its time limit; then the iterator begins another dataset.
+fn gives_up(graph: &Graph, endless: &Output) {
+    let iterator = iterator(graph);
+    let (first, second) = (begin(graph, endless, &iterator), begin(graph, &range(graph, 3), &iterator));
+    let next = numbers(graph, "IteratorGetNext", &[iterator.clone()]);
+    let session = Session::local(graph);
+    session.execute(&first).unwrap();
+    let options = RunOptions { timeout: Some(Duration::from_millis(50)), ..RunOptions::default() };
+    let error = session.run_with_options::<i64>(&next, feeds! {}, options).err().unwrap();
+    assert_eq!(error.code, Code::DeadlineExceeded, "{error}");
+    session.execute(&second).unwrap();
+    assert_eq!(session.run(&next), Ok(0i64));
+}
+
+#[test]
+fn an_iterator_that_never_finds_an_element_can_begin_another_dataset() {
+    let graph = graph();
+    let endless = numbers(&graph, "RepeatDataset", &[range(&graph, 1), number(&graph, -1)]);
+    gives_up(&graph, &numbers(&graph, "SkipDataset", &[endless, number(&graph, i64::MAX)]));
+    let often = numbers(&graph, "RepeatDataset", &[range(&graph, 0), number(&graph, i64::MAX)]);
+    gives_up(&graph, &often);
+}
+
+#[test]
+fn an_iterator_that_sleeps_can_begin_another_dataset() {
+    let graph = graph();
+    for microseconds in [3_600_000_000, i64::MAX] {
+        gives_up(&graph, &numbers(&graph, "SleepDataset", &[range(&graph, 3), number(&graph, microseconds)]));
+    }
+}
