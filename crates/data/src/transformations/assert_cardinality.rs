@@ -1,6 +1,7 @@
 //! AssertCardinalityDataset: an error if the input has another number of elements.
 
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, PendingElement, Pipeline, Place, PollContext,
     Spec, StateReader, StateWriter, full_name,
@@ -43,6 +44,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct AssertCardinality {
     input: DatasetRef,
     expected: i64,
@@ -71,6 +73,10 @@ impl Dataset for AssertCardinality {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(AssertCardinality { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -58,6 +58,7 @@ fn matches_any_version(name: &str, op: &str) -> bool {
     })
 }
 
+#[derive(Clone)]
 struct Next(Vec<String>);
 
 fn next_kernel(setup: &Setup<'_>) -> Result<Kernel> {
@@ -90,6 +91,7 @@ impl Pass for Next {
     }
 }
 
+#[derive(Clone)]
 struct Previous(Vec<String>);
 
 fn previous_kernel(setup: &Setup<'_>) -> Result<Kernel> {

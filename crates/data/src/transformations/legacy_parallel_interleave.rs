@@ -5,6 +5,7 @@ use super::background_nested::{BackgroundNested, Reading};
 use super::determinism::Determinism;
 use crate::ahead::BUFFERED_BYTES;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::function::Function;
 use crate::iterate::settle_all;
 use crate::{
@@ -83,6 +84,7 @@ fn at_least(inputs: &mut Inputs, index: usize, name: &str, least: usize) -> Resu
 /// At most this many datasets are read at once.
 const MOST_WORKERS: usize = 1 << 14;
 
+#[derive(Clone)]
 struct Sizes {
     cycle: usize,
     block: usize,
@@ -98,6 +100,7 @@ impl Sizes {
     }
 }
 
+#[derive(Clone)]
 struct Legacy {
     kind: &'static str,
     input: DatasetRef,
@@ -118,6 +121,14 @@ impl Dataset for Legacy {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Legacy { input, ..self.clone() }) })
+    }
+
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.function]
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

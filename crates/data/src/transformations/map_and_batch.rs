@@ -4,6 +4,7 @@ use super::batch_results::{Partial, stacked_by_count};
 use super::parallel_calls::{ParallelCalls, parallel_calls};
 use super::saved::{read_input, write_input};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::function::{Function, FunctionRun};
 use crate::iterate::settle_all;
 use crate::{
@@ -54,6 +55,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct MapAndBatch {
     input: DatasetRef,
     function: Function,
@@ -75,6 +77,10 @@ impl Dataset for MapAndBatch {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(MapAndBatch { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

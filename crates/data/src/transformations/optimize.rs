@@ -59,12 +59,14 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
+#[derive(Clone)]
 struct Model;
 
 impl Pass for Model {
     const KIND: &'static str = "Model";
 }
 
+#[derive(Clone)]
 struct NonSerializable;
 
 impl Pass for NonSerializable {

@@ -1,6 +1,7 @@
 //! OptionsDataset, GetOptions and FinalizeDataset: options that the user sets for a dataset.
 
 use crate::attrs::{DATASET, dataset_kernel, dataset_ref_kernel, input_dataset, spec};
+use crate::dataset::only;
 use crate::options::merged_bytes;
 use crate::{Cardinality, Dataset, DatasetRef, Iterate, PendingElement, Pipeline, Place, Spec, dataset_of, wire};
 use op::shapes;
@@ -52,6 +53,7 @@ fn finalize_kernel(_: &Setup<'_>) -> Result<Kernel> {
     dataset_ref_kernel(|_, inputs| input_dataset(inputs, 0))
 }
 
+#[derive(Clone)]
 struct WithOptions {
     input: DatasetRef,
     serialized: Bytes,
@@ -69,6 +71,10 @@ impl Dataset for WithOptions {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(WithOptions { input, ..self.clone() }) })
     }
 
     /// The iterator is that of the input, under the name that it would have without options.

@@ -3,6 +3,7 @@
 use super::batch::batch_size;
 use super::padded_stack::{Padding, padded_stack};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::dataset::only;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -87,6 +88,7 @@ fn padded_shape(tensor: &Tensor) -> Result<PartialShape> {
     }
 }
 
+#[derive(Clone)]
 struct PaddedBatch {
     kind: &'static str,
     input: DatasetRef,
@@ -107,6 +109,10 @@ impl Dataset for PaddedBatch {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(PaddedBatch { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

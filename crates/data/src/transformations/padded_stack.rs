@@ -5,6 +5,7 @@ use status::{Code, Error, Result, exhausted, internal, invalid};
 use tensor::{Bytes, PartialShape, Shape, Tensor};
 
 /// The shape to which a component is padded, where unknown dimensions are as long as in the largest element, and the value.
+#[derive(Clone)]
 pub(crate) struct Padding {
     pub shape: PartialShape,
     pub value: Tensor,

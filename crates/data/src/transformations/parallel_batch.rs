@@ -6,6 +6,7 @@ use super::parallel_calls::{ParallelCalls, parallel_calls};
 use super::saved::{read_input, write_input};
 use super::stack::stacked;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::function::Call;
 use crate::iterate::settle_all;
 use crate::{
@@ -40,6 +41,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct ParallelBatch {
     input: DatasetRef,
     size: usize,
@@ -60,6 +62,10 @@ impl Dataset for ParallelBatch {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(ParallelBatch { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

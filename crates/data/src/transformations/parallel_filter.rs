@@ -5,6 +5,7 @@ use super::filter::truth;
 use super::parallel_calls::{ParallelCalls, parallel_calls};
 use super::saved::{read_input, write_input};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::dataset::only;
 use crate::function::{Function, FunctionRun};
 use crate::iterate::settle_all;
 use crate::{
@@ -37,6 +38,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct ParallelFilter {
     input: DatasetRef,
     predicate: Function,
@@ -55,6 +57,10 @@ impl Dataset for ParallelFilter {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(ParallelFilter { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -7,6 +7,7 @@ use super::parallel_calls::parallel_calls;
 use super::saved::{read_list, write_list};
 use crate::ahead::BUFFERED_BYTES;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::function::Function;
 use crate::iterate::settle_all;
 use crate::{
@@ -70,6 +71,7 @@ fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism) -> Re
 }
 
 /// The numbers among the inputs.
+#[derive(Clone)]
 struct Sizes {
     cycle: usize,
     block: usize,
@@ -133,6 +135,7 @@ fn given_cycle(cycle: i64, calls: i64) -> Result<usize> {
     Ok(length)
 }
 
+#[derive(Clone)]
 struct ParallelInterleave {
     kind: &'static str,
     input: DatasetRef,
@@ -153,6 +156,14 @@ impl Dataset for ParallelInterleave {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(ParallelInterleave { input, ..self.clone() }) })
+    }
+
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.function]
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -5,6 +5,7 @@ use super::map::{function_end, in_function};
 use super::parallel_calls::{ParallelCalls, parallel_calls};
 use super::saved::{read_input, read_list, write_input, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::function::{Function, FunctionRun};
 use crate::iterate::settle_all;
 use crate::{
@@ -56,6 +57,7 @@ fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism) -> Re
     })
 }
 
+#[derive(Clone)]
 struct ParallelMap {
     kind: &'static str,
     input: DatasetRef,
@@ -77,6 +79,14 @@ impl Dataset for ParallelMap {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(ParallelMap { input, ..self.clone() }) })
+    }
+
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.function]
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -4,6 +4,7 @@ use super::determinism::Determinism;
 use super::parallel_calls::{ParallelCalls, parallel_calls};
 use super::saved::{read_input, read_list, write_input, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::dataset::only;
 use crate::function::Call;
 use crate::iterate::settle_all;
 use crate::{
@@ -68,6 +69,7 @@ fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism, has_r
     })
 }
 
+#[derive(Clone)]
 struct ParseExample {
     kind: &'static str,
     input: DatasetRef,
@@ -88,6 +90,10 @@ impl Dataset for ParseExample {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(ParseExample { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -1,5 +1,6 @@
 //! Datasets with the elements of their input.
 
+use crate::dataset::only;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, PendingElement, Pipeline, Place, PollContext,
     Spec, StateReader, StateWriter,
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 /// What a dataset does beside passing on elements.
-pub(crate) trait Pass: Send + Sync + 'static {
+pub(crate) trait Pass: Clone + Send + Sync + 'static {
     /// The type of the dataset without the suffix `Dataset`.
     const KIND: &'static str;
 
@@ -50,6 +51,11 @@ impl<P: Pass> Dataset for PassThrough<P> {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        let (spec, pass) = (self.spec.clone(), self.pass.clone());
+        only(inputs).map(|input| -> DatasetRef { Arc::new(PassThrough { input, spec, pass }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

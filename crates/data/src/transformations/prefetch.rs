@@ -3,7 +3,7 @@
 use super::saved::{read_input, write_input};
 use crate::ahead::{Ahead, BUFFERED_BYTES, bytes};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
-use crate::dataset::PendingElement;
+use crate::dataset::{PendingElement, only};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
@@ -51,6 +51,7 @@ enum Size {
     Chosen { least: usize },
 }
 
+#[derive(Clone)]
 struct Prefetch {
     input: DatasetRef,
     size: Size,
@@ -67,6 +68,10 @@ impl Dataset for Prefetch {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Prefetch { input, ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -2,7 +2,7 @@
 
 use super::seed_generator::{Samples, SeedGenerator, seeds};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
-use crate::dataset::PendingElement;
+use crate::dataset::{PendingElement, only};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
@@ -116,6 +116,7 @@ fn buffer_size(inputs: &mut Inputs) -> Result<Option<u64>> {
     }
 }
 
+#[derive(Clone)]
 struct Shuffle {
     kind: &'static str,
     input: DatasetRef,
@@ -159,6 +160,10 @@ impl Dataset for Shuffle {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        only(inputs).map(|input| -> DatasetRef { Arc::new(Shuffle { input, positions: OnceLock::new(), ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -70,6 +70,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
+#[derive(Clone)]
 struct SetAggregator(Stats);
 
 impl Pass for SetAggregator {
@@ -92,6 +93,7 @@ fn aggregator_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct Bytes(String);
 
 impl Pass for Bytes {

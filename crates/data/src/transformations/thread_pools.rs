@@ -78,6 +78,7 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
+#[derive(Clone)]
 struct MaxIntraOp(usize);
 
 impl Pass for MaxIntraOp {
@@ -98,6 +99,7 @@ fn max_intra_op_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+#[derive(Clone)]
 struct Private(usize);
 
 impl Pass for Private {
@@ -143,6 +145,7 @@ fn handle_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     maker(setup, Unnamed::Private, move |_| Ok(ThreadPool { threads, max_intra_op_parallelism }), |_| Ok(()))
 }
 
+#[derive(Clone)]
 struct Shared(Arc<ThreadPool>);
 
 impl Pass for Shared {
