@@ -2,7 +2,7 @@
 
 use crate::{Cardinality, Element, Function, Input, Iterate, Pipeline, PollContext, Spec};
 use rustc_hash::FxHashMap;
-use status::{Result, invalid, unimplemented_op};
+use status::{Result, exhausted, invalid, unimplemented_op};
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -158,6 +158,7 @@ pub fn dataset_tensor(dataset: DatasetRef) -> Result<Tensor> {
 
 /// As `dataset_tensor`, with what is known about where the dataset comes from.
 pub fn dataset_tensor_from(dataset: DatasetRef, origin: Option<Origin>) -> Result<Tensor> {
+    check_depth(&dataset)?;
     Tensor::from_variants(
         Shape::scalar(),
         vec![Variant::Object(Arc::new(Handle { dataset, origin, fingerprint: OnceLock::new() }))],
@@ -187,6 +188,17 @@ impl Origin {
 
 fn combined(first: u64, second: u64) -> u64 {
     graph::hash64(&[first.to_le_bytes(), second.to_le_bytes()].concat())
+}
+
+/// The most datasets in a row that read each other: iterators call those of their inputs.
+const MOST_STAGES: usize = 1000;
+
+fn check_depth(dataset: &DatasetRef) -> Result<()> {
+    let depth = fold(dataset, &mut |_, inputs: Vec<usize>| 1 + inputs.into_iter().max().unwrap_or(0));
+    if depth > MOST_STAGES {
+        return Err(exhausted!("An input pipeline has more than {MOST_STAGES} stages"));
+    }
+    Ok(())
 }
 
 /// The dataset in a scalar tensor.

@@ -25,6 +25,7 @@ mod iterate;
 pub mod iterators;
 mod options;
 mod pipeline;
+mod root;
 pub mod raw;
 pub mod sources;
 mod state;

@@ -234,6 +234,12 @@ impl Resources {
         drop(removed); // outside the lock: a resource may hold others
     }
 
+    /// Removes all resources, for a device that ends: they may refer to the device.
+    pub fn clear_all(&self) {
+        let removed = std::mem::take(&mut *self.found.write());
+        drop(removed); // outside the lock: a resource may hold others
+    }
+
     /// A name for a private resource of a node: `_<number>_<node>`.
     pub fn unique_name(&self, node: &str) -> String {
         format!("_{}_{node}", self.unique.fetch_add(1, Ordering::Relaxed))

@@ -5,6 +5,7 @@ mod batches;
 mod buffers;
 mod config;
 mod device_types;
+mod isolation;
 mod local_runtime;
 mod net;
 mod partial;

@@ -23,6 +23,7 @@ const fn row(def: &'static str, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Op 
 const OPS: &[Op] = &[
     row("Number() -> out: int32; value: int; stateful", number),
     row("Sum(a: int32, b: int32) -> out: int32; stateful", |_| Ok(binary(sum))),
+    row("Cycle() -> out: int32; stateful", cycle),
     row("Fail(a: int32) -> out: int32; stateful", |_| Ok(unary(|_, _| Err(invalid!("told to fail"))))),
     row("Stored() -> out: int32; value: int; stateful", in_file),
     row("Last(a: int32) -> out: int32; stateful", |_| Ok(later(last).streaming_from(0))),
@@ -46,6 +47,24 @@ pub fn registry() -> Arc<Registry> {
 fn number(setup: &Setup<'_>) -> Result<Kernel> {
     let value = setup.int("value")? as i32;
     Ok(source(move |_| Ok(Tensor::scalar(value))))
+}
+
+/// A resource that refers to its device, like an iterator.
+pub struct Cycle(#[allow(dead_code)] Arc<Resources>);
+
+/// How many resources of `Cycle` there are.
+pub static CYCLES: AtomicUsize = AtomicUsize::new(0);
+
+impl Drop for Cycle {
+    fn drop(&mut self) {
+        CYCLES.fetch_sub(1, Relaxed);
+    }
+}
+
+fn cycle(setup: &Setup<'_>) -> Result<Kernel> {
+    CYCLES.fetch_add(1, Relaxed);
+    setup.resources().create("", setup.name(), Arc::new(Cycle(setup.resources().clone())))?;
+    Ok(source(|_| Ok(Tensor::scalar(CYCLES.load(Relaxed) as i32))))
 }
 
 fn sum(_: &op::Ctx<'_>, a: Tensor, b: Tensor) -> Result<Tensor> {

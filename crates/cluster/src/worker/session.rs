@@ -27,6 +27,8 @@ pub(crate) struct WorkerSession {
     next: std::sync::atomic::AtomicU64,
     /// The session's membership in synchronous training, if this task distinguishes sessions.
     pub member: Option<Arc<Member>>,
+    /// Whether its devices are its own, so that their resources end with it.
+    isolates_state: bool,
     /// Holds the member, where kernels find it.
     pub extensions: Extensions,
 }
@@ -67,6 +69,7 @@ impl WorkerSession {
                 session: request.session.clone(),
                 cluster: request.cluster.clone(),
             }),
+            isolates_state: request.isolate_state,
             differentiate: worker.differentiate.clone(),
             graphs: Mutex::default(),
             next: Default::default(),
@@ -123,6 +126,15 @@ impl WorkerSession {
 
     pub fn graph(&self, handle: &str) -> Result<Arc<Registered>> {
         self.graphs.lock().get(handle).cloned().ok_or_else(|| aborted!("Graph handle is not found: {handle}"))
+    }
+}
+
+impl Drop for WorkerSession {
+    /// An iterator refers to its device through the functions that it calls, so nothing else would remove it.
+    fn drop(&mut self) {
+        if self.isolates_state {
+            self.devices.devices.iter().for_each(|device| device.resources.clear_all());
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::compute::{Compute, compute};
 use super::get_next::element_shapes;
 use crate::attrs::spec;
+use crate::root::finalized;
 use crate::{Call, Element, Function, FunctionRun, Input, Pipeline, Place, PollContext, Spec, dataset_of};
 use op::{Ctx, Grad, Home, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Value, later};
 use status::{Result, invalid};
@@ -43,8 +44,9 @@ impl Reduction {
         let state = inputs.tensors(1, self.states)?.into();
         let function = self.function.capture(inputs.tensors_from(1 + self.states)?);
         let pipeline = Pipeline::of(&self.home, ctx.env, &dataset)?;
-        let place = Place::root(&pipeline, "ReduceIterator::Root", &dataset);
-        let iterator = Input::new(dataset.clone().iterate(&place)?);
+        let last = finalized(&dataset, pipeline.options());
+        let place = Place::root(&pipeline, "ReduceIterator::Root", &last);
+        let iterator = Input::new(last.iterate(&place)?);
         let function = function.in_pipeline(&pipeline)?;
         Ok((pipeline, Reducing { iterator, function, state, call: None, spec: self.spec.clone() }))
     }

@@ -1,6 +1,7 @@
 //! A running pipeline: answers requests for elements in the order in which they arrive, one at a time.
 
 use crate::{DatasetRef, Element, Input, Pipeline, Place, PollContext, StateReader, StateWriter, Task, Work};
+use crate::root::finalized;
 use op::OnceCallback;
 use parking_lot::Mutex;
 use status::{Code, Error, Result, cancelled, internal};
@@ -68,8 +69,9 @@ impl Running {
     }
 
     fn at(pipeline: Arc<Pipeline>, dataset: DatasetRef, state: Option<&Arc<StateReader>>) -> Result<Arc<Running>> {
-        let place = Place::root(&pipeline, ROOT, &dataset);
-        let mut iterator = Input::new(dataset.clone().iterate(&place)?);
+        let last = finalized(&dataset, pipeline.options());
+        let place = Place::root(&pipeline, ROOT, &last);
+        let mut iterator = Input::new(last.iterate(&place)?);
         if let Some(state) = state {
             iterator.restore_present(state)?;
         }

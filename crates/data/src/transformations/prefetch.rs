@@ -45,6 +45,11 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
+/// A prefetch whose buffer has the size that we choose.
+pub(crate) fn chosen(input: DatasetRef) -> DatasetRef {
+    Arc::new(Prefetch { input, size: Size::Chosen { least: 1 } })
+}
+
 #[derive(Clone, Copy)]
 enum Size {
     Given(usize),
