@@ -1,6 +1,7 @@
 //! What is known about a dataset without running it: DatasetCardinality, ComputeBatchSize.
 
 use crate::attrs::string_scalar;
+use crate::dataset::fingerprint_of;
 use crate::{DatasetRef, dataset_of, fold};
 use op::shapes;
 use op::{Grad, Kernel, Op, PLAIN, Setup, many, unary};
@@ -33,7 +34,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "DatasetFingerprint(input_dataset: variant) -> fingerprint: uint64",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: to_graph_kernel,
+        kernel: fingerprint_kernel,
         facts: PLAIN,
     },
     Op {
@@ -99,6 +100,18 @@ fn keeps_batches(kind: &str) -> bool {
     let base = ["Finite", "Forever", "Empty", "Memory", "File"].iter().find_map(|prefix| kind.strip_prefix(prefix));
     let base = base.unwrap_or(kind).trim_end_matches(|c: char| c.is_ascii_digit());
     KINDS.contains(&base.strip_suffix('V').unwrap_or(base)) || base == "ShuffleAndRepeat"
+}
+
+/// Equal for equal datasets; the number is not that of TensorFlow, which hashes its own description of the dataset.
+fn fingerprint_kernel(_: &Setup<'_>) -> Result<Kernel> {
+    Ok(unary(|_, dataset| {
+        dataset_of(&dataset)?;
+        let fingerprint = fingerprint_of(&dataset);
+        let fingerprint = fingerprint.ok_or_else(|| {
+            failed_precondition!("Failed to serialize the input pipeline graph: it is not known how it was made")
+        })?;
+        Ok(Tensor::scalar(fingerprint))
+    }))
 }
 
 /// TensorFlow describes datasets as graphs to rewrite them, to send them to workers of its data service, and to compare

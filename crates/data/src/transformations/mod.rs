@@ -50,7 +50,6 @@ mod rows;
 mod sampling;
 mod saved;
 mod scan;
-mod seed_generator;
 pub(crate) mod seed_generator;
 mod shard;
 mod shard_policy;
