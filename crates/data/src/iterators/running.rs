@@ -1,5 +1,6 @@
 //! A running pipeline: answers requests for elements in the order in which they arrive, one at a time.
 
+use crate::transformations::saved::{read_input, write_input};
 use crate::{DatasetRef, Element, Input, Pipeline, Place, PollContext, StateReader, StateWriter, Task, Work};
 use crate::root::finalized;
 use op::OnceCallback;
@@ -73,7 +74,7 @@ impl Running {
         let place = Place::root(&pipeline, ROOT, &last);
         let mut iterator = Input::new(last.iterate(&place)?);
         if let Some(state) = state {
-            iterator.restore_present(state)?;
+            read_input(state, ROOT, &mut iterator)?;
         }
         let requests = Arc::<Mutex<VecDeque<Request>>>::default();
         let driver = Driver {
@@ -207,7 +208,7 @@ impl Driver {
             return Poll::Ready(Err(error));
         }
         let mut writer = StateWriter::default();
-        let saved = self.iterator.save_present(&mut writer);
+        let saved = write_input(&mut writer, ROOT, &self.iterator);
         Poll::Ready(saved.and_then(|()| writer.finish()))
     }
 }

@@ -48,7 +48,7 @@ mod rebatch_v2;
 mod repeat;
 mod rows;
 mod sampling;
-mod saved;
+pub(crate) mod saved;
 mod scan;
 pub(crate) mod seed_generator;
 mod shard;
