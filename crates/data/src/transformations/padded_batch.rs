@@ -37,17 +37,26 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 fn kernel(setup: &Setup<'_>, kind: &'static str) -> Result<Kernel> {
-    let spec = Spec { types: setup.types("Toutput_types")?, shapes: setup.list("output_shapes")?.shapes.clone() };
     let shapes = usize::try_from(setup.int("N")?).unwrap_or(0);
-    let values = spec.types.len();
+    let values = setup.types("Toutput_types")?.len();
     dataset_kernel(move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let size = batch_size(scalar(inputs, 1, "batch_size")?)?;
         let end = 2 + shapes + values;
         let drops_remainder = inputs.len() > end && scalar(inputs, end, "drop_remainder")?;
         let paddings = paddings(inputs, input.spec(), shapes, values)?;
-        Ok(PaddedBatch { kind, input, size, drops_remainder, paddings, spec: spec.clone() })
+        let is_full = drops_remainder || input.cardinality() == Cardinality::Infinite;
+        let spec = batch_spec(input.spec(), &paddings, is_full.then_some(size));
+        Ok(PaddedBatch { kind, input, size, drops_remainder, paddings, spec })
     })
+}
+
+/// Types and shapes of batches, which follow from the inputs and not from the attributes. `size` is known if all batches
+/// have the same.
+fn batch_spec(input: &Spec, paddings: &[Padding], size: Option<usize>) -> Spec {
+    let size = size.and_then(|size| i64::try_from(size).ok()).unwrap_or(-1);
+    let shape = |padding: &Padding| PartialShape::new(&[&[size], padding.shape.dims().unwrap_or_default()].concat());
+    Spec { types: input.types.clone(), shapes: paddings.iter().map(shape).collect() }
 }
 
 /// The shapes and values to which the components of elements are padded.
