@@ -102,13 +102,9 @@ impl<'a> Combiner<'a> {
     }
 
     fn receive(&mut self, message: Message) {
-        match message {
-            Message::Start => {}
-            Message::Done(ready, result) => {
-                self.current = ready.node;
-                self.complete(ready, result);
-            }
-        }
+        let Message(ready, result) = message;
+        self.current = ready.node;
+        self.complete(ready, result);
     }
 
     fn complete(&mut self, ready: Ready, result: Result<Produced>) {

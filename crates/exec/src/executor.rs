@@ -35,10 +35,10 @@ pub fn run(program: Arc<Program>, options: RunOptions, finish: Finish) {
         env: options.env,
         state: Mutex::new(State { core, error: None }),
         inbox: SegQueue::new(),
-        pending: AtomicUsize::new(0),
+        pending: AtomicUsize::new(1), // the beginning, which `begin` accounts for
         finish: Mutex::new(Some(finish)),
     });
-    execution.drive(Message::Start, false);
+    execution.begin();
 }
 
 /// One run of a program, shared by the threads that work on it.
@@ -60,13 +60,8 @@ pub(crate) struct State {
     pub error: Option<Error>,
 }
 
-/// What a thread delivers to the combiner.
-pub(crate) enum Message {
-    /// The run begins.
-    Start,
-    /// An op has run.
-    Done(Ready, Result<Produced>),
-}
+/// What a thread delivers to the combiner: an op has run.
+pub(crate) struct Message(pub Ready, pub Result<Produced>);
 
 /// An op to run, with its inputs.
 pub(crate) struct Work {
@@ -88,6 +83,18 @@ enum Next {
 }
 
 impl Execution {
+    /// Works on a new run. Most bodies of functions end here, so nothing goes through the inbox, which would allocate.
+    fn begin(self: &Arc<Self>) {
+        match self.combine(1, false) {
+            Next::Run(work) => {
+                let message = self.execute(work);
+                self.drive(message, false);
+            }
+            Next::HandOver(received) => self.hand_over(received),
+            Next::Nothing => {}
+        }
+    }
+
     /// Delivers a message, then works on the run for as long as there is something for this thread to do.
     /// `on_step_thread` says that this is one of the threads for heavy ops.
     pub fn drive(self: &Arc<Self>, message: Message, on_step_thread: bool) {

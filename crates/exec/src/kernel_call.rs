@@ -16,7 +16,7 @@ impl Execution {
     pub fn execute(self: &Arc<Self>, work: Work) -> Message {
         let node = &self.program.nodes[work.ready.node as usize];
         let ready = work.ready;
-        Message::Done(ready, self.run_kernel(node, work))
+        Message(ready, self.run_kernel(node, work))
     }
 
     /// Runs a kernel and records it in the trace of the step, if there is one.

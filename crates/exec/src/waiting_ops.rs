@@ -80,7 +80,7 @@ impl Execution {
         if let Some(stats) = &self.env.stats {
             record(stats, node, times.0, times.1, result.as_ref().ok());
         }
-        self.drive(Message::Done(ready, result.map_err(|error| error.at_node(&node.name))), false);
+        self.drive(Message(ready, result.map_err(|error| error.at_node(&node.name))), false);
     }
 }
 
