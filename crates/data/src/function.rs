@@ -2,12 +2,14 @@
 
 use crate::{Element, Pipeline, PollContext};
 use graph::AttrValue;
-use op::{Callable, Cancel, Ctx, Inputs, Outputs, Setup, Value};
+use op::{Callable, Cancel, Ctx, Inputs, Outputs, Setup, StepEnv, Value};
 use parking_lot::Mutex;
 use status::{Result, cancelled, internal};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
 use tensor::Tensor;
 
 /// A function in an attribute, with the values that it captured.
@@ -56,7 +58,8 @@ impl Function {
     /// The function with state of its own, for the iterators of one pipeline.
     pub fn in_pipeline(&self, pipeline: &Arc<Pipeline>) -> Result<FunctionRun> {
         let callable = self.callable.fork(&pipeline.forks)?;
-        Ok(FunctionRun { callable, captured: self.captured.clone(), pipeline: pipeline.clone() })
+        let (captured, pipeline) = (self.captured.clone(), pipeline.clone());
+        Ok(FunctionRun { callable, captured, pipeline, spare: Arc::default(), slow_calls: Arc::default() })
     }
 }
 
@@ -66,33 +69,90 @@ pub struct FunctionRun {
     callable: Arc<dyn Callable>,
     captured: Arc<[Tensor]>,
     pipeline: Arc<Pipeline>,
+    /// Environments of calls that have ended, for the next calls.
+    spare: Arc<Mutex<Vec<Environment>>>,
+    /// The number of calls by `call_soon` that took long.
+    slow_calls: Arc<AtomicUsize>,
 }
+
+/// The environment of calls that follow each other.
+struct Environment {
+    env: Arc<StepEnv>,
+    uses: usize,
+}
+
+/// How often an environment is used: functions that call others leave the stack of their caller after many calls.
+const MOST_USES: usize = 1000;
+/// How many environments are kept for the next calls.
+const MOST_SPARE: usize = 64;
+/// A call that takes longer pays for its way to another thread.
+const LONG: Duration = Duration::from_micros(50);
+/// After this many long calls a function is called on other threads only. The first call prepares the function.
+const MOST_SLOW_CALLS: usize = 3;
 
 impl FunctionRun {
     /// Begins a call on this thread; often it has ended when this returns.
     pub fn call(&self, arguments: Element) -> Call {
         let slot = Arc::new(Slot::default());
-        let env = self.pipeline.call_env();
-        let call = Call { slot: slot.clone(), cancel: env.cancel.clone() };
-        self.begin(&env, slot, arguments);
+        let environment = self.environment();
+        let call = Call { slot: slot.clone(), cancel: environment.env.cancel.clone() };
+        self.begin(environment, slot, arguments);
+        call
+    }
+
+    /// Begins a call, on another thread unless calls of this function are short.
+    pub fn call_soon(&self, arguments: Element) -> Call {
+        if self.slow_calls.load(Ordering::Relaxed) >= MOST_SLOW_CALLS {
+            return self.call_in_background(arguments);
+        }
+        let start = Instant::now();
+        let call = self.call(arguments);
+        if start.elapsed() > LONG || !call.is_ready() {
+            self.slow_calls.fetch_add(1, Ordering::Relaxed);
+        }
         call
     }
 
     /// Begins a call on another thread.
     pub fn call_in_background(&self, arguments: Element) -> Call {
         let slot = Arc::new(Slot::default());
-        let env = self.pipeline.call_env();
-        let call = Call { slot: slot.clone(), cancel: env.cancel.clone() };
+        let environment = self.environment();
+        let call = Call { slot: slot.clone(), cancel: environment.env.cancel.clone() };
         let function = self.clone();
-        (self.pipeline.spawn())(Box::new(move || function.begin(&env, slot, arguments)));
+        (self.pipeline.spawn())(Box::new(move || function.begin(environment, slot, arguments)));
         call
     }
 
-    fn begin(&self, env: &Arc<op::StepEnv>, slot: Arc<Slot>, arguments: Element) {
+    fn begin(&self, environment: Environment, slot: Arc<Slot>, arguments: Element) {
         let captured = self.captured.iter().cloned();
         let inputs: Inputs = arguments.into_iter().chain(captured).map(Value::Tensor).collect();
-        let ctx = Ctx { env, frame: 0, iteration: 0 };
-        self.callable.call(&ctx, inputs, Box::new(move |result| slot.finish(result)));
+        let (env, spare) = (environment.env.clone(), self.spare.clone());
+        let done = move |result: Result<Outputs>| {
+            let has_succeeded = result.is_ok();
+            slot.finish(result); // first: until then, dropping the call cancels the environment
+            if has_succeeded {
+                keep(&spare, environment);
+            }
+        };
+        self.callable.call(&Ctx { env: &env, frame: 0, iteration: 0 }, inputs, Box::new(done));
+    }
+
+    /// The environment of a call.
+    fn environment(&self) -> Environment {
+        let spare = self.spare.lock().pop();
+        spare.unwrap_or_else(|| Environment { env: self.pipeline.call_env(), uses: 0 })
+    }
+}
+
+/// Keeps the environment of a call that has ended, unless the call left something in it.
+fn keep(spare: &Mutex<Vec<Environment>>, environment: Environment) {
+    let Environment { env, uses } = environment;
+    if uses >= MOST_USES || env.cancel.is_cancelled() || env.step_resources.has_container("") {
+        return;
+    }
+    let mut spare = spare.lock();
+    if spare.len() < MOST_SPARE {
+        spare.push(Environment { env, uses: uses + 1 });
     }
 }
 

@@ -124,7 +124,7 @@ impl MapAndBatchIterator {
     fn begin_calls(&mut self, ctx: &mut PollContext<'_>) {
         while self.calls.has_room() && !self.input.has_ended() {
             match self.input.poll_next(ctx) {
-                Poll::Ready(Ok(Some(element))) => self.calls.push((), self.function.call_in_background(element)),
+                Poll::Ready(Ok(Some(element))) => self.calls.push((), self.function.call_soon(element)),
                 Poll::Ready(Ok(None)) | Poll::Pending => return,
                 Poll::Ready(Err(error)) => {
                     self.calls.push_ended((), Err(error));

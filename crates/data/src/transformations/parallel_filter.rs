@@ -92,7 +92,7 @@ impl ParallelFilterIterator {
         while self.calls.has_room() && !self.input.has_ended() {
             match self.input.poll_next(ctx) {
                 Poll::Ready(Ok(Some(element))) => {
-                    let call = self.predicate.call_in_background(element.clone());
+                    let call = self.predicate.call_soon(element.clone());
                     self.calls.push(element, call);
                 }
                 Poll::Ready(Ok(None)) | Poll::Pending => return,

@@ -59,7 +59,7 @@ fn anonymous_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         home.resources().create(ANONYMOUS, &name, Arc::new(SeedGenerator::new(seeds, reshuffles)))?;
         let handle = home.handle::<SeedGenerator>(ANONYMOUS, &name, Vec::new());
         let owner = Owner { home: home.clone(), name: name.clone() };
-        ctx.step_resources().create("seed_generators", &name, Arc::new(owner))?;
+        ctx.step_resources().create("", &name, Arc::new(owner))?;
         Ok(outputs![
             Tensor::from_handles(Shape::scalar(), vec![handle])?,
             Tensor::from_variants(Shape::scalar(), vec![Variant::Object(Arc::new(Deleter))])?,
