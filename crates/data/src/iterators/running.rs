@@ -1,8 +1,8 @@
 //! A running pipeline: answers requests for elements in the order in which they arrive, one at a time.
 
+use crate::root::finalized;
 use crate::transformations::saved::{read_input, write_input};
 use crate::{DatasetRef, Element, Input, Pipeline, Place, PollContext, StateReader, StateWriter, Task, Work};
-use crate::root::finalized;
 use op::OnceCallback;
 use parking_lot::Mutex;
 use status::{Code, Error, Result, cancelled, internal};

@@ -40,7 +40,6 @@ mod parallel_interleave;
 mod parallel_map;
 mod parse_example;
 mod pass_through;
-mod parse_example;
 pub(crate) mod prefetch;
 mod random_access;
 mod rebatch;

@@ -163,7 +163,8 @@ impl Dataset for Shuffle {
     }
 
     fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
-        only(inputs).map(|input| -> DatasetRef { Arc::new(Shuffle { input, positions: OnceLock::new(), ..self.clone() }) })
+        only(inputs)
+            .map(|input| -> DatasetRef { Arc::new(Shuffle { input, positions: OnceLock::new(), ..self.clone() }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
