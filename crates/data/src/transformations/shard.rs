@@ -164,7 +164,7 @@ impl ShardIterator {
                 return Poll::Ready(Err(invalid!(
                     "Could not apply FILE based sharding: the dataset only has {} file(s), which is not enough for the \
                      required {} shards/workers. {ADVICE}",
-                    self.next,
+                    self.choice.index + 1, // as TensorFlow counts
                     self.choice.shards
                 )));
             }
