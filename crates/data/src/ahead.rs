@@ -236,7 +236,7 @@ impl Reader {
 
     fn read(&mut self, waker: &Waker, index_mapper: Option<IndexMapper>) -> bool {
         let mut ctx = PollContext { pipeline: &self.pipeline, waker, index_mapper };
-        let polled = catch_unwind(AssertUnwindSafe(|| self.input.poll_next(&mut ctx)));
+        let polled = catch_unwind(AssertUnwindSafe(|| self.input.poll_kept(&mut ctx)));
         let polled = polled.unwrap_or_else(|_| {
             self.input.end(); // its state may be inconsistent
             Poll::Ready(Err(internal!("The input pipeline failed unexpectedly; initialize the iterator again")))

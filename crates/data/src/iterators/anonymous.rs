@@ -51,7 +51,7 @@ pub(crate) const OPS: &[Op] = &[
 pub(super) enum Lifetime {
     /// With its container.
     Device,
-    /// When its deleter, the second output, is dropped.
+    /// At the end of the step and when its deleter, the second output, is dropped.
     Deleter,
     /// At the end of the step: handles do not keep resources alive.
     Step,
@@ -74,7 +74,7 @@ pub(super) fn anonymous<T: Resource>(
         home.resources().create(ANONYMOUS, &name, Arc::new(make()))?;
         let handle = home.handle::<T>(ANONYMOUS, &name, Vec::new());
         let handle = Tensor::from_handles(Shape::scalar(), vec![handle])?;
-        let owner = || Owner { home: home.clone(), name: name.clone(), resource: PhantomData::<fn() -> T> };
+        let owner = || Owner { home: home.clone(), name, resource: PhantomData::<fn() -> T> };
         passed_on(ctx, lifetime, handle, owner)
     }))
 }
@@ -85,18 +85,17 @@ fn passed_on<T: Resource>(
     handle: Tensor,
     owner: impl FnOnce() -> Owner<T>,
 ) -> Result<Outputs> {
+    if let Lifetime::Device = lifetime {
+        return Ok(outputs![handle]);
+    }
+    let owner = Arc::new(owner());
+    ctx.step_resources().create(ANONYMOUS, &owner.name, owner.clone())?;
     match lifetime {
-        Lifetime::Device => Ok(outputs![handle]),
         Lifetime::Deleter => {
-            let deleter = Variant::Object(Arc::new(owner()));
+            let deleter = Variant::Object(owner);
             Ok(outputs![handle, Tensor::from_variants(Shape::scalar(), vec![deleter])?])
         }
-        Lifetime::Step => {
-            let owner = owner();
-            let name = owner.name.clone();
-            ctx.step_resources().create(ANONYMOUS, &name, Arc::new(owner))?;
-            Ok(outputs![handle])
-        }
+        _ => Ok(outputs![handle]),
     }
 }
 

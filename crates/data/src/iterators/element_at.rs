@@ -11,7 +11,7 @@ use std::task::{Poll, ready};
 
 pub(crate) const OPS: &[Op] = &[Op {
     def: "GetElementAtIndex(dataset: variant, index: int64) -> components: [output_types]; \
-          output_types: list(type) >= 1; output_shapes: list(shape) >= 1; stateful",
+          output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
     shape: element_shapes,
     grad: Grad::Stop,
     kernel,

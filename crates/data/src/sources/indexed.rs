@@ -69,13 +69,13 @@ impl<D: Indexed> Iterate for IndexedIterator<D> {
     /// TensorFlow counts the positions of a global shuffle apart.
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
         let (own, mapped) = if self.is_mapped { (0, self.position) } else { (self.position, 0) };
-        writer.int(&self.prefix, &full_name(&self.prefix, "i"), own as i64);
+        writer.int(&self.prefix, &full_name(&self.prefix, "index"), own as i64);
         writer.int(&self.prefix, "global_shuffle_iterator_next_index", mapped as i64);
         Ok(())
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
-        let own = reader.count(&self.prefix, "i")?;
+        let own = reader.count(&self.prefix, "index")?;
         let mapped = reader.count(&self.prefix, "global_shuffle_iterator_next_index").unwrap_or(0);
         self.position = own.max(mapped) as u64;
         Ok(())
