@@ -1,0 +1,99 @@
+"""States of iterators that one server saves continue on the other: Flowgrid's and TensorFlow's checkpoints are the same."""
+import os
+import tempfile
+import unittest
+import warnings
+
+import tensorflow as tf
+
+import serving
+
+tf1 = tf.compat.v1
+Dataset = tf1.data.Dataset
+
+
+PIPELINES = {
+    "range": lambda: Dataset.range(10),
+    "batch": lambda: Dataset.range(10).batch(3),
+    "slices": lambda: Dataset.from_tensor_slices([1.5, 2.5, 3.5, 4.5]),
+    "filter": lambda: Dataset.range(20).filter(lambda x: tf.equal(x % 3, 0)),
+    "repeat": lambda: Dataset.range(3).repeat(3),
+    "zip": lambda: Dataset.zip((Dataset.range(6), Dataset.range(3).repeat(2))),
+    "concatenate": lambda: Dataset.range(3).concatenate(Dataset.range(5)),
+    "take and skip": lambda: Dataset.range(10).skip(2).take(5),
+    "shard": lambda: Dataset.range(10).shard(3, 1),
+    "prefetch": lambda: Dataset.range(10).prefetch(2),
+    "no rewriting": lambda: Dataset.range(6).with_options(unchanged()),
+}
+
+
+def unchanged():
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    options.autotune.enabled = False
+    return options
+
+
+class Pipeline:
+    """A pipeline in a graph of its own, with a Saver for its iterator."""
+
+    def __init__(self, build):
+        self.graph = tf.Graph()
+        with self.graph.as_default(), tf.device("/job:worker/task:0"):
+            iterator = tf1.data.make_initializable_iterator(build())
+            self.next = iterator.get_next()
+            self.initializer = iterator.initializer
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                saveable = tf.data.experimental.make_saveable_from_iterator(iterator)
+            self.saver = tf1.train.Saver([saveable])
+
+    def session(self, target):
+        session = tf1.Session(target, graph=self.graph)
+        session.run(self.initializer)
+        return session
+
+    def rest(self, session):
+        elements = []
+        try:
+            while True:
+                elements.append(session.run(self.next))
+        except tf.errors.OutOfRangeError:
+            return [str(element) for element in elements]
+
+
+class IteratorCheckpointTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.targets = {kind: cls.enterClassContext(serving.cluster(kind, {"worker": 1}))["worker"][0]
+                       for kind in ("flowgrid", "tensorflow")}
+
+    def check(self, saver, restorer):
+        for name, build in PIPELINES.items():
+            with self.subTest(pipeline=name, saver=saver, restorer=restorer), tempfile.TemporaryDirectory() as folder:
+                pipeline = Pipeline(build)
+                with pipeline.session(self.targets["tensorflow"]) as session:
+                    every = pipeline.rest(session)
+                for position in (0, 2, len(every)):
+                    path = os.path.join(folder, f"state{position}")
+                    with pipeline.session(self.targets[saver]) as session:
+                        taken = [str(session.run(pipeline.next)) for _ in range(position)]
+                        self.assertEqual(taken, every[:position])
+                        pipeline.saver.save(session, path, write_meta_graph=False)
+                    with pipeline.session(self.targets[restorer]) as session:
+                        pipeline.saver.restore(session, path)
+                        self.assertEqual(pipeline.rest(session), every[position:], f"from {position} on")
+
+    def test_flowgrid_continues_its_own_state(self):
+        self.check("flowgrid", "flowgrid")
+
+    def test_tensorflow_continues_a_state_of_flowgrid(self):
+        self.check("flowgrid", "tensorflow")
+
+    def test_flowgrid_continues_a_state_of_tensorflow(self):
+        self.check("tensorflow", "flowgrid")
+
+
+if __name__ == "__main__":
+    unittest.main()
