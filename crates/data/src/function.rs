@@ -86,7 +86,7 @@ const MOST_USES: usize = 1000;
 /// How many environments are kept for the next calls.
 const MOST_SPARE: usize = 64;
 /// A call that takes longer pays for its way to another thread.
-const LONG: Duration = Duration::from_micros(50);
+const LONG: Duration = Duration::from_micros(20);
 /// After this many long calls a function is called on other threads only. The first call prepares the function.
 const MOST_SLOW_CALLS: usize = 3;
 

@@ -1,9 +1,11 @@
 //! BatchDataset and BatchDatasetV2: joins consecutive elements.
 
+use super::random_access::{check_index, joined};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
-use crate::dataset::only;
+use crate::dataset::{PendingElement, only};
 use crate::{
-    Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
+    Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
+    StateWriter,
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
@@ -87,6 +89,18 @@ impl Dataset for Batch {
     fn cardinality(&self) -> Cardinality {
         let size = self.size as u64;
         self.input.cardinality().map(|count| if self.drops_remainder { count / size } else { count.div_ceil(size) })
+    }
+
+    fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
+        check_index(self, "Batch", index)?;
+        let first = index.saturating_mul(self.size);
+        let last = match self.input.cardinality() {
+            Cardinality::Finite(count) => {
+                first.saturating_add(self.size).min(usize::try_from(count).unwrap_or(usize::MAX))
+            }
+            _ => first,
+        };
+        Ok(joined(pipeline, &self.input, first..last))
     }
 
     fn batch_size(&self) -> Option<i64> {

@@ -1,11 +1,13 @@
 //! MapDataset: applies a function to each element.
 
+use super::random_access::{check_index, mapped};
 use super::saved::{read_input, write_input};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, spec};
-use crate::dataset::only;
+use crate::dataset::{PendingElement, only};
 use crate::function::{Call, Function, FunctionRun};
 use crate::{
-    Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
+    Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
+    StateWriter,
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
@@ -75,6 +77,11 @@ impl Dataset for Map {
 
     fn cardinality(&self) -> Cardinality {
         if self.preserves_cardinality { self.input.cardinality() } else { Cardinality::Unknown }
+    }
+
+    fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
+        check_index(self, "Map", index)?;
+        mapped(pipeline, &self.function, self.input.element_at(pipeline, index)?)
     }
 }
 

@@ -3,13 +3,15 @@
 use super::determinism::Determinism;
 use super::map::{function_end, in_function};
 use super::parallel_calls::{ParallelCalls, parallel_calls};
+use super::random_access::{check_index, mapped};
 use super::saved::{read_input, read_list, write_input, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
-use crate::dataset::only;
+use crate::dataset::{PendingElement, only};
 use crate::function::{Function, FunctionRun};
 use crate::iterate::settle_all;
 use crate::{
-    Cardinality, Dataset, DatasetRef, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
+    Cardinality, Dataset, DatasetRef, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
+    StateWriter,
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
@@ -102,6 +104,11 @@ impl Dataset for ParallelMap {
 
     fn cardinality(&self) -> Cardinality {
         if self.preserves_cardinality { self.input.cardinality() } else { Cardinality::Unknown }
+    }
+
+    fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
+        check_index(self, "ParallelMap", index)?;
+        mapped(pipeline, &self.function, self.input.element_at(pipeline, index)?)
     }
 }
 
