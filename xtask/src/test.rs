@@ -5,8 +5,8 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// Cargo features that tests need: all network file systems. Every call names them, so that no crate is built twice.
-const FEATURES: &str = "s3,gs,az,hdfs";
+/// Cargo features that tests need: all network file systems, and Parquet. Every call names them, so that no crate is built twice.
+const FEATURES: &str = "s3,gs,az,hdfs,parquet";
 
 /// Parts of the names of Rust tests that need a Python with TensorFlow, or the built program.
 pub const NEED_PYTHON: [&str; 3] = ["tests::client::", "tests::twins::", "graphs_on_a_tensorflow_server"];
