@@ -83,7 +83,7 @@ fn table_kernel(setup: &Setup<'_>) -> Result<Kernel> {
                 Ok(())
             };
             let finish = move |pairs: [Vec<Tensor>; 2]| {
-                let [keys, values] = pairs.map(|column| column_of(column));
+                let [keys, values] = pairs.map(column_of);
                 let (Some(keys), Some(values)) = (keys?, values?) else { return Err(out_of_range!("end of iterator")) };
                 table.fill(keys, values)?;
                 Ok(outputs![])
