@@ -111,10 +111,10 @@ impl OpBuilder {
             return Ok(());
         }
         let scopes = self.inputs.iter().flatten().map(Output::scope);
-        if let Some(deepest) = scopes.max_by_key(|scope| scope.graph().depth()) {
-            if deepest.graph().depth() > own.depth() {
-                self.scope = deepest.clone();
-            }
+        if let Some(deepest) = scopes.max_by_key(|scope| scope.graph().depth())
+            && deepest.graph().depth() > own.depth()
+        {
+            self.scope = deepest.clone();
         }
         let graph = self.scope.graph().clone();
         for input in self.inputs.iter_mut().flatten().filter(|input| !input.scope().graph().is_same(&graph)) {

@@ -78,6 +78,11 @@ pub fn check_numerics_v2(tensor: &Output, message: &str) -> OpBuilder {
     tensor.scope().op("CheckNumericsV2").input(tensor).attr("message", message)
 }
 
+/// `CheckPinned(tensor: T) -> output: T`.
+pub fn check_pinned(tensor: &Output) -> OpBuilder {
+    tensor.scope().op("CheckPinned").input(tensor)
+}
+
 /// `Concat(concat_dim: int32, values: N * T) -> output: T`.
 pub fn concat(concat_dim: &Output, values: &[Output]) -> OpBuilder {
     concat_dim.scope().op("Concat").input(concat_dim).inputs(values)
@@ -270,6 +275,11 @@ pub fn fill(dims: &Output, value: &Output) -> OpBuilder {
     dims.scope().op("Fill").input(dims).input(value)
 }
 
+/// `Fingerprint(data: T, method: string) -> fingerprint: uint8`.
+pub fn fingerprint(data: &Output, method: &Output) -> OpBuilder {
+    data.scope().op("Fingerprint").input(data).input(method)
+}
+
 /// `Gather(params: Tparams, indices: Tindices) -> output: Tparams`.
 pub fn gather(params: &Output, indices: &Output) -> OpBuilder {
     params.scope().op("Gather").input(params).input(indices)
@@ -295,6 +305,11 @@ pub fn histogram_fixed_width(values: &Output, value_range: &Output, nbins: &Outp
     values.scope().op("HistogramFixedWidth").input(values).input(value_range).input(nbins)
 }
 
+/// `HostConst() -> output: dtype`.
+pub fn host_const(scope: &Scope, value: &Tensor, dtype: DType) -> OpBuilder {
+    scope.op("HostConst").attr("value", value.clone()).attr("dtype", dtype)
+}
+
 /// `Identity(input: T) -> output: T`.
 pub fn identity(input: &Output) -> OpBuilder {
     input.scope().op("Identity").input(input)
@@ -303,6 +318,11 @@ pub fn identity(input: &Output) -> OpBuilder {
 /// `IdentityN(input: [T]) -> output: [T]`.
 pub fn identity_n(scope: &Scope, input: &[Output]) -> OpBuilder {
     scope.op("IdentityN").inputs(input)
+}
+
+/// `ImmutableConst() -> tensor: dtype`.
+pub fn immutable_const(scope: &Scope, dtype: DType, shape: &PartialShape, memory_region_name: &str) -> OpBuilder {
+    scope.op("ImmutableConst").attr("dtype", dtype).attr("shape", shape).attr("memory_region_name", memory_region_name)
 }
 
 /// `InTopK(predictions: float, targets: T) -> precision: bool`.
@@ -315,14 +335,56 @@ pub fn in_top_kv2(predictions: &Output, targets: &Output, k: &Output) -> OpBuild
     predictions.scope().op("InTopKV2").input(predictions).input(targets).input(k)
 }
 
+/// `InplaceAdd(x: T, i: int32, v: T) -> y: T`.
+pub fn inplace_add(x: &Output, i: &Output, v: &Output) -> OpBuilder {
+    x.scope().op("InplaceAdd").input(x).input(i).input(v)
+}
+
+/// `InplaceSub(x: T, i: int32, v: T) -> y: T`.
+pub fn inplace_sub(x: &Output, i: &Output, v: &Output) -> OpBuilder {
+    x.scope().op("InplaceSub").input(x).input(i).input(v)
+}
+
+/// `InplaceUpdate(x: T, i: int32, v: T) -> y: T`.
+pub fn inplace_update(x: &Output, i: &Output, v: &Output) -> OpBuilder {
+    x.scope().op("InplaceUpdate").input(x).input(i).input(v)
+}
+
+/// `_ArrayToList(input: N * T) -> output: [out_types]`.
+pub fn internal_array_to_list(scope: &Scope, input: &[Output], out_types: &[DType]) -> OpBuilder {
+    scope.op("_ArrayToList")
+        .inputs(input)
+        .attr("out_types", AttrList { types: out_types.to_vec(), ..AttrList::default() })
+}
+
 /// `_EagerConst(input: T) -> output: T`.
 pub fn internal_eager_const(input: &Output) -> OpBuilder {
     input.scope().op("_EagerConst").input(input)
 }
 
+/// `_ListToArray(input: [Tin]) -> output: N * T`.
+pub fn internal_list_to_array(scope: &Scope, input: &[Output], t: DType, n: i64) -> OpBuilder {
+    scope.op("_ListToArray").inputs(input).attr("T", t).attr("N", n)
+}
+
+/// `_ParallelConcatStart() -> output: dtype`.
+pub fn internal_parallel_concat_start(scope: &Scope, shape: &PartialShape, dtype: DType) -> OpBuilder {
+    scope.op("_ParallelConcatStart").attr("shape", shape).attr("dtype", dtype)
+}
+
+/// `_ParallelConcatUpdate(value: T, update: T) -> output: T`.
+pub fn internal_parallel_concat_update(value: &Output, update: &Output, loc: i64) -> OpBuilder {
+    value.scope().op("_ParallelConcatUpdate").input(value).input(update).attr("loc", loc)
+}
+
 /// `InvertPermutation(x: T) -> y: T`.
 pub fn invert_permutation(x: &Output) -> OpBuilder {
     x.scope().op("InvertPermutation").input(x)
+}
+
+/// `KthOrderStatistic(input: float) -> output: float`.
+pub fn kth_order_statistic(input: &Output, k: i64) -> OpBuilder {
+    input.scope().op("KthOrderStatistic").input(input).attr("k", k)
 }
 
 /// `LinSpace(start: T, stop: T, num: Tidx) -> output: T`.
@@ -338,6 +400,11 @@ pub fn list_diff(x: &Output, y: &Output) -> OpBuilder {
 /// `LowerBound(sorted_inputs: T, values: T) -> output: out_type`.
 pub fn lower_bound(sorted_inputs: &Output, values: &Output) -> OpBuilder {
     sorted_inputs.scope().op("LowerBound").input(sorted_inputs).input(values)
+}
+
+/// `MakeUnique(input: float) -> output: float`.
+pub fn make_unique(input: &Output) -> OpBuilder {
+    input.scope().op("MakeUnique").input(input)
 }
 
 /// `MatrixBandPart(input: T, num_lower: Tindex, num_upper: Tindex) -> band: T`.
@@ -899,6 +966,16 @@ pub fn top_k(input: &Output, k: i64) -> OpBuilder {
     input.scope().op("TopK").input(input).attr("k", k)
 }
 
+/// `TopKUnique(input: float) -> topk: float, topk_indices: int32`.
+pub fn top_k_unique(input: &Output, k: i64) -> OpBuilder {
+    input.scope().op("TopKUnique").input(input).attr("k", k)
+}
+
+/// `TopKWithUnique(input: float) -> topk: float, topk_indices: int32`.
+pub fn top_k_with_unique(input: &Output, k: i64) -> OpBuilder {
+    input.scope().op("TopKWithUnique").input(input).attr("k", k)
+}
+
 /// `TopKV2(input: T, k: Tk) -> values: T, indices: index_type`.
 pub fn top_kv2(input: &Output, k: &Output) -> OpBuilder {
     input.scope().op("TopKV2").input(input).input(k)
@@ -932,6 +1009,11 @@ pub fn unique_with_counts_v2(x: &Output, axis: &Output) -> OpBuilder {
 /// `Unpack(value: T) -> output: num * T`.
 pub fn unpack(value: &Output, num: i64) -> OpBuilder {
     value.scope().op("Unpack").input(value).attr("num", num)
+}
+
+/// `UnravelIndex(indices: Tidx, dims: Tidx) -> output: Tidx`.
+pub fn unravel_index(indices: &Output, dims: &Output) -> OpBuilder {
+    indices.scope().op("UnravelIndex").input(indices).input(dims)
 }
 
 /// `UnsortedSegmentMax(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> output: T`.

@@ -6,6 +6,11 @@
 use graph::{AttrList, OpBuilder, Output};
 use tensor::{DType};
 
+/// `FileSystemSetConfiguration(scheme: string, key: string, value: string)`.
+pub fn file_system_set_configuration(scheme: &Output, key: &Output, value: &Output) -> OpBuilder {
+    scheme.scope().op("FileSystemSetConfiguration").input(scheme).input(key).input(value)
+}
+
 /// `GenerateVocabRemapping(new_vocab_file: string, old_vocab_file: string) -> remapping: int64, num_present: int32`.
 pub fn generate_vocab_remapping(
     new_vocab_file: &Output,

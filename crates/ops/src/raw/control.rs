@@ -16,6 +16,44 @@ pub fn assert(condition: &Output, data: &[Output]) -> OpBuilder {
     condition.scope().op("Assert").input(condition).inputs(data)
 }
 
+/// `Batch(in_tensors: [T]) -> batched_tensors: [T], batch_index: int64, id: int64`.
+pub fn batch(
+    scope: &Scope,
+    in_tensors: &[Output],
+    num_batch_threads: i64,
+    max_batch_size: i64,
+    batch_timeout_micros: i64,
+    grad_timeout_micros: i64,
+) -> OpBuilder {
+    scope.op("Batch")
+        .inputs(in_tensors)
+        .attr("num_batch_threads", num_batch_threads)
+        .attr("max_batch_size", max_batch_size)
+        .attr("batch_timeout_micros", batch_timeout_micros)
+        .attr("grad_timeout_micros", grad_timeout_micros)
+}
+
+/// `BatchFunction(in_tensors: [Tin], captured_tensors: [Tcaptured]) -> out_tensors: [Tout]`.
+pub fn batch_function(
+    scope: &Scope,
+    in_tensors: &[Output],
+    captured_tensors: &[Output],
+    f: &Function,
+    num_batch_threads: i64,
+    max_batch_size: i64,
+    batch_timeout_micros: i64,
+    tout: &[DType],
+) -> OpBuilder {
+    scope.op("BatchFunction")
+        .inputs(in_tensors)
+        .inputs(captured_tensors)
+        .attr("f", f.clone())
+        .attr("num_batch_threads", num_batch_threads)
+        .attr("max_batch_size", max_batch_size)
+        .attr("batch_timeout_micros", batch_timeout_micros)
+        .attr("Tout", AttrList { types: tout.to_vec(), ..AttrList::default() })
+}
+
 /// `Case(branch_index: int32, input: [Tin]) -> output: [Tout]`.
 pub fn case(branch_index: &Output, input: &[Output], tout: &[DType], branches: &[Function]) -> OpBuilder {
     branch_index.scope().op("Case")
@@ -28,6 +66,46 @@ pub fn case(branch_index: &Output, input: &[Output], tout: &[DType], branches: &
 /// `ControlTrigger()`.
 pub fn control_trigger(scope: &Scope) -> OpBuilder {
     scope.op("ControlTrigger")
+}
+
+/// `Copy(input: T) -> output: T`.
+pub fn copy(input: &Output) -> OpBuilder {
+    input.scope().op("Copy").input(input)
+}
+
+/// `CopyHost(input: T) -> output: T`.
+pub fn copy_host(input: &Output) -> OpBuilder {
+    input.scope().op("CopyHost").input(input)
+}
+
+/// `DebugIdentity(input: T) -> output: T`.
+pub fn debug_identity(input: &Output) -> OpBuilder {
+    input.scope().op("DebugIdentity").input(input)
+}
+
+/// `DebugIdentityV2(input: T) -> output: T`.
+pub fn debug_identity_v2(input: &Output) -> OpBuilder {
+    input.scope().op("DebugIdentityV2").input(input)
+}
+
+/// `DebugIdentityV3(input: T) -> output: T`.
+pub fn debug_identity_v3(input: &Output) -> OpBuilder {
+    input.scope().op("DebugIdentityV3").input(input)
+}
+
+/// `DebugNanCount(input: T) -> output: int64`.
+pub fn debug_nan_count(input: &Output) -> OpBuilder {
+    input.scope().op("DebugNanCount").input(input)
+}
+
+/// `DebugNumericSummary(input: T) -> output: double`.
+pub fn debug_numeric_summary(input: &Output) -> OpBuilder {
+    input.scope().op("DebugNumericSummary").input(input)
+}
+
+/// `DebugNumericSummaryV2(input: T) -> output: output_dtype`.
+pub fn debug_numeric_summary_v2(input: &Output) -> OpBuilder {
+    input.scope().op("DebugNumericSummaryV2").input(input)
 }
 
 /// `DeviceIndex() -> index: int32`.
@@ -54,6 +132,11 @@ pub fn fake_param(scope: &Scope, dtype: DType, shape: &PartialShape) -> OpBuilde
 /// `For(start: int32, limit: int32, delta: int32, input: [T]) -> output: [T]`.
 pub fn for_(start: &Output, limit: &Output, delta: &Output, input: &[Output], body: &Function) -> OpBuilder {
     start.scope().op("For").input(start).input(limit).input(delta).inputs(input).attr("body", body.clone())
+}
+
+/// `GetDeadline() -> deadline_from_epoch_micros: int64`.
+pub fn get_deadline(scope: &Scope) -> OpBuilder {
+    scope.op("GetDeadline")
 }
 
 /// `If(cond: Tcond, input: [Tin]) -> output: [Tout]`.
@@ -156,6 +239,23 @@ pub fn internal_switch_n(data: &Output, output_index: &Output, num_outs: i64) ->
 /// `LoopCond(input: bool) -> output: bool`.
 pub fn loop_cond(input: &Output) -> OpBuilder {
     input.scope().op("LoopCond").input(input)
+}
+
+/// `MapDefun(arguments: [Targuments], captured_inputs: [Tcaptured]) -> output: [output_types]`.
+pub fn map_defun(
+    scope: &Scope,
+    arguments: &[Output],
+    captured_inputs: &[Output],
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+    f: &Function,
+) -> OpBuilder {
+    scope.op("MapDefun")
+        .inputs(arguments)
+        .inputs(captured_inputs)
+        .attr("output_types", AttrList { types: output_types.to_vec(), ..AttrList::default() })
+        .attr("output_shapes", AttrList { shapes: output_shapes.to_vec(), ..AttrList::default() })
+        .attr("f", f.clone())
 }
 
 /// `Merge(inputs: N * T) -> output: T, value_index: int32`.
@@ -286,9 +386,28 @@ pub fn symbolic_gradient(scope: &Scope, input: &[Output], tout: &[DType], f: &Fu
         .attr("f", f.clone())
 }
 
+/// `Timestamp() -> ts: double`.
+pub fn timestamp(scope: &Scope) -> OpBuilder {
+    scope.op("Timestamp")
+}
+
 /// `ToBool(input: T) -> output: bool`.
 pub fn to_bool(input: &Output) -> OpBuilder {
     input.scope().op("ToBool").input(input)
+}
+
+/// `Unbatch(batched_tensor: T, batch_index: int64, id: int64) -> unbatched_tensor: T`.
+pub fn unbatch(batched_tensor: &Output, batch_index: &Output, id: &Output, timeout_micros: i64) -> OpBuilder {
+    batched_tensor.scope().op("Unbatch")
+        .input(batched_tensor)
+        .input(batch_index)
+        .input(id)
+        .attr("timeout_micros", timeout_micros)
+}
+
+/// `UnbatchGrad(original_input: T, batch_index: int64, grad: T, id: int64) -> batched_grad: T`.
+pub fn unbatch_grad(original_input: &Output, batch_index: &Output, grad: &Output, id: &Output) -> OpBuilder {
+    original_input.scope().op("UnbatchGrad").input(original_input).input(batch_index).input(grad).input(id)
 }
 
 /// `While(input: [T]) -> output: [T]`.

@@ -86,6 +86,19 @@ pub fn barrier_take_many(handle: &Output, num_elements: &Output, component_types
         .attr("component_types", AttrList { types: component_types.to_vec(), ..AttrList::default() })
 }
 
+/// `CompositeTensorVariantFromComponents(components: [Tcomponents]) -> encoded: variant`.
+pub fn composite_tensor_variant_from_components(scope: &Scope, components: &[Output], metadata: &str) -> OpBuilder {
+    scope.op("CompositeTensorVariantFromComponents").inputs(components).attr("metadata", metadata)
+}
+
+/// `CompositeTensorVariantToComponents(encoded: variant) -> components: [Tcomponents]`.
+pub fn composite_tensor_variant_to_components(encoded: &Output, metadata: &str, tcomponents: &[DType]) -> OpBuilder {
+    encoded.scope().op("CompositeTensorVariantToComponents")
+        .input(encoded)
+        .attr("metadata", metadata)
+        .attr("Tcomponents", AttrList { types: tcomponents.to_vec(), ..AttrList::default() })
+}
+
 /// `ConditionalAccumulator() -> handle: Ref(string)`.
 pub fn conditional_accumulator(scope: &Scope, dtype: DType, shape: &PartialShape) -> OpBuilder {
     scope.op("ConditionalAccumulator").attr("dtype", dtype).attr("shape", shape)
@@ -97,6 +110,11 @@ pub fn empty_tensor_list(element_shape: &Output, max_num_elements: &Output, elem
         .input(element_shape)
         .input(max_num_elements)
         .attr("element_dtype", element_dtype)
+}
+
+/// `EmptyTensorMap() -> handle: variant`.
+pub fn empty_tensor_map(scope: &Scope) -> OpBuilder {
+    scope.op("EmptyTensorMap")
 }
 
 /// `FakeQueue(resource: resource) -> handle: Ref(string)`.
@@ -1022,6 +1040,36 @@ pub fn tensor_list_stack(input_handle: &Output, element_shape: &Output, element_
         .input(input_handle)
         .input(element_shape)
         .attr("element_dtype", element_dtype)
+}
+
+/// `TensorMapErase(input_handle: variant, key: key_dtype) -> output_handle: variant`.
+pub fn tensor_map_erase(input_handle: &Output, key: &Output, value_dtype: DType) -> OpBuilder {
+    input_handle.scope().op("TensorMapErase").input(input_handle).input(key).attr("value_dtype", value_dtype)
+}
+
+/// `TensorMapHasKey(input_handle: variant, key: key_dtype) -> has_key: bool`.
+pub fn tensor_map_has_key(input_handle: &Output, key: &Output) -> OpBuilder {
+    input_handle.scope().op("TensorMapHasKey").input(input_handle).input(key)
+}
+
+/// `TensorMapInsert(input_handle: variant, key: key_dtype, value: value_dtype) -> output_handle: variant`.
+pub fn tensor_map_insert(input_handle: &Output, key: &Output, value: &Output) -> OpBuilder {
+    input_handle.scope().op("TensorMapInsert").input(input_handle).input(key).input(value)
+}
+
+/// `TensorMapLookup(input_handle: variant, key: key_dtype) -> value: value_dtype`.
+pub fn tensor_map_lookup(input_handle: &Output, key: &Output, value_dtype: DType) -> OpBuilder {
+    input_handle.scope().op("TensorMapLookup").input(input_handle).input(key).attr("value_dtype", value_dtype)
+}
+
+/// `TensorMapSize(input_handle: variant) -> size: int32`.
+pub fn tensor_map_size(input_handle: &Output) -> OpBuilder {
+    input_handle.scope().op("TensorMapSize").input(input_handle)
+}
+
+/// `TensorMapStackKeys(input_handle: variant) -> keys: key_dtype`.
+pub fn tensor_map_stack_keys(input_handle: &Output, key_dtype: DType) -> OpBuilder {
+    input_handle.scope().op("TensorMapStackKeys").input(input_handle).attr("key_dtype", key_dtype)
 }
 
 /// `TextLineReader() -> reader_handle: Ref(string)`.

@@ -95,6 +95,11 @@ pub fn decode_png(contents: &Output) -> OpBuilder {
     contents.scope().op("DecodePng").input(contents)
 }
 
+/// `DecodeWebP(contents: string) -> image: dtype`.
+pub fn decode_web_p(contents: &Output) -> OpBuilder {
+    contents.scope().op("DecodeWebP").input(contents)
+}
+
 /// `DrawBoundingBoxes(images: T, boxes: float) -> output: T`.
 pub fn draw_bounding_boxes(images: &Output, boxes: &Output) -> OpBuilder {
     images.scope().op("DrawBoundingBoxes").input(images).input(boxes)
@@ -138,6 +143,36 @@ pub fn extract_jpeg_shape(contents: &Output) -> OpBuilder {
 /// `HSVToRGB(images: T) -> output: T`.
 pub fn hsv_to_rgb(images: &Output) -> OpBuilder {
     images.scope().op("HSVToRGB").input(images)
+}
+
+/// `ImageProjectiveTransformV2(images: dtype, transforms: float, output_shape: int32) -> transformed_images: dtype`.
+pub fn image_projective_transform_v2(
+    images: &Output,
+    transforms: &Output,
+    output_shape: &Output,
+    interpolation: &str,
+) -> OpBuilder {
+    images.scope().op("ImageProjectiveTransformV2")
+        .input(images)
+        .input(transforms)
+        .input(output_shape)
+        .attr("interpolation", interpolation)
+}
+
+/// `ImageProjectiveTransformV3(images: dtype, transforms: float, output_shape: int32, fill_value: float) -> transformed_images: dtype`.
+pub fn image_projective_transform_v3(
+    images: &Output,
+    transforms: &Output,
+    output_shape: &Output,
+    fill_value: &Output,
+    interpolation: &str,
+) -> OpBuilder {
+    images.scope().op("ImageProjectiveTransformV3")
+        .input(images)
+        .input(transforms)
+        .input(output_shape)
+        .input(fill_value)
+        .attr("interpolation", interpolation)
 }
 
 /// `NonMaxSuppression(boxes: float, scores: float, max_output_size: int32) -> selected_indices: int32`.
@@ -221,6 +256,11 @@ pub fn non_max_suppression_with_overlaps(
         .input(score_threshold)
 }
 
+/// `RandomCrop(image: T, size: int64) -> output: T`.
+pub fn random_crop(image: &Output, size: &Output) -> OpBuilder {
+    image.scope().op("RandomCrop").input(image).input(size)
+}
+
 /// `ResizeArea(images: T, size: int32) -> resized_images: float`.
 pub fn resize_area(images: &Output, size: &Output) -> OpBuilder {
     images.scope().op("ResizeArea").input(images).input(size)
@@ -276,6 +316,21 @@ pub fn sample_distorted_bounding_box_v2(
         .input(image_size)
         .input(bounding_boxes)
         .input(min_object_covered)
+}
+
+/// `ScaleAndTranslate(images: T, size: int32, scale: float, translation: float) -> resized_images: float`.
+pub fn scale_and_translate(images: &Output, size: &Output, scale: &Output, translation: &Output) -> OpBuilder {
+    images.scope().op("ScaleAndTranslate").input(images).input(size).input(scale).input(translation)
+}
+
+/// `ScaleAndTranslateGrad(grads: T, original_image: T, scale: float, translation: float) -> output: T`.
+pub fn scale_and_translate_grad(
+    grads: &Output,
+    original_image: &Output,
+    scale: &Output,
+    translation: &Output,
+) -> OpBuilder {
+    grads.scope().op("ScaleAndTranslateGrad").input(grads).input(original_image).input(scale).input(translation)
 }
 
 /// `StatelessSampleDistortedBoundingBox(image_size: T, bounding_boxes: float, min_object_covered: float, seed: Tseed) -> begin: T, size: T, bboxes: float`.

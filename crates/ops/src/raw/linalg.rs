@@ -6,6 +6,11 @@
 use graph::{OpBuilder, Output, Scope};
 use tensor::{DType};
 
+/// `BandedTriangularSolve(matrix: T, rhs: T) -> output: T`.
+pub fn banded_triangular_solve(matrix: &Output, rhs: &Output) -> OpBuilder {
+    matrix.scope().op("BandedTriangularSolve").input(matrix).input(rhs)
+}
+
 /// `BatchCholesky(input: T) -> output: T`.
 pub fn batch_cholesky(input: &Output) -> OpBuilder {
     input.scope().op("BatchCholesky").input(input)

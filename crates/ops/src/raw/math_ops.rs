@@ -3,7 +3,7 @@
 
 #![allow(clippy::too_many_arguments)]
 
-use graph::{OpBuilder, Output, Scope};
+use graph::{AttrList, OpBuilder, Output, Scope};
 use tensor::{DType, PartialShape};
 
 /// `Abs(x: T) -> y: T`.
@@ -364,6 +364,18 @@ pub fn imag(input: &Output) -> OpBuilder {
 /// `_FusedMatMul(a: T, b: T, args: num_args * T) -> product: T`.
 pub fn internal_fused_mat_mul(a: &Output, b: &Output, args: &[Output]) -> OpBuilder {
     a.scope().op("_FusedMatMul").input(a).input(b).inputs(args)
+}
+
+/// `_HostCast(x: SrcT) -> y: DstT`.
+pub fn internal_host_cast(x: &Output, dst_t: DType) -> OpBuilder {
+    x.scope().op("_HostCast").input(x).attr("DstT", dst_t)
+}
+
+/// `_UnaryOpsComposition(x: T) -> y: T`.
+pub fn internal_unary_ops_composition(x: &Output, op_names: &[&str]) -> OpBuilder {
+    x.scope().op("_UnaryOpsComposition")
+        .input(x)
+        .attr("op_names", AttrList { strings: op_names.iter().map(|&text| text.to_string().into()).collect(), ..AttrList::default() })
 }
 
 /// `Inv(x: T) -> y: T`.

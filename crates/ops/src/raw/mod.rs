@@ -2,7 +2,7 @@
 //!
 //! A function takes the inputs of the op in order, then the attributes that have no default and that the
 //! inputs do not imply. An op without an input that is exactly one tensor takes the scope first. Other
-//! attributes are set on the builder that the function returns:
+//! attributes are set on the builder that the function returns.
 //!
 //! ```
 //! use flowgrid_ops::raw;
@@ -35,7 +35,11 @@ mod nn;
 #[rustfmt::skip]
 mod parsing;
 #[rustfmt::skip]
+mod quantized;
+#[rustfmt::skip]
 mod random;
+#[rustfmt::skip]
+mod signal;
 #[rustfmt::skip]
 mod sparse;
 #[rustfmt::skip]
@@ -56,7 +60,9 @@ pub use self::linalg::*;
 pub use self::math_ops::*;
 pub use self::nn::*;
 pub use self::parsing::*;
+pub use self::quantized::*;
 pub use self::random::*;
+pub use self::signal::*;
 pub use self::sparse::*;
 pub use self::state::*;
 pub use self::string::*;

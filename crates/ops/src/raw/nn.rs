@@ -5,6 +5,11 @@
 
 use graph::{AttrList, OpBuilder, Output};
 
+/// `ApproxTopK(input: T) -> values: T, indices: int32`.
+pub fn approx_top_k(input: &Output, k: i64) -> OpBuilder {
+    input.scope().op("ApproxTopK").input(input).attr("k", k)
+}
+
 /// `AvgPool(value: T) -> output: T`.
 pub fn avg_pool(value: &Output, ksize: &[i64], strides: &[i64], padding: &str) -> OpBuilder {
     value.scope().op("AvgPool")
@@ -246,6 +251,15 @@ pub fn block_lstmv2(
         .input(b)
 }
 
+/// `Conv(input: T, filter: T) -> output: T`.
+pub fn conv(input: &Output, filter: &Output, strides: &[i64], padding: &str) -> OpBuilder {
+    input.scope().op("Conv")
+        .input(input)
+        .input(filter)
+        .attr("strides", AttrList { ints: strides.to_vec(), ..AttrList::default() })
+        .attr("padding", padding)
+}
+
 /// `Conv2D(input: T, filter: T) -> output: T`.
 pub fn conv2d(input: &Output, filter: &Output, strides: &[i64], padding: &str) -> OpBuilder {
     input.scope().op("Conv2D")
@@ -271,6 +285,22 @@ pub fn conv2d_backprop_filter(
         .attr("padding", padding)
 }
 
+/// `Conv2DBackpropFilterV2(input: T, filter: T, out_backprop: T) -> output: T`.
+pub fn conv2d_backprop_filter_v2(
+    input: &Output,
+    filter: &Output,
+    out_backprop: &Output,
+    strides: &[i64],
+    padding: &str,
+) -> OpBuilder {
+    input.scope().op("Conv2DBackpropFilterV2")
+        .input(input)
+        .input(filter)
+        .input(out_backprop)
+        .attr("strides", AttrList { ints: strides.to_vec(), ..AttrList::default() })
+        .attr("padding", padding)
+}
+
 /// `Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T`.
 pub fn conv2d_backprop_input(
     input_sizes: &Output,
@@ -281,6 +311,22 @@ pub fn conv2d_backprop_input(
 ) -> OpBuilder {
     input_sizes.scope().op("Conv2DBackpropInput")
         .input(input_sizes)
+        .input(filter)
+        .input(out_backprop)
+        .attr("strides", AttrList { ints: strides.to_vec(), ..AttrList::default() })
+        .attr("padding", padding)
+}
+
+/// `Conv2DBackpropInputV2(input: T, filter: T, out_backprop: T) -> output: T`.
+pub fn conv2d_backprop_input_v2(
+    input: &Output,
+    filter: &Output,
+    out_backprop: &Output,
+    strides: &[i64],
+    padding: &str,
+) -> OpBuilder {
+    input.scope().op("Conv2DBackpropInputV2")
+        .input(input)
         .input(filter)
         .input(out_backprop)
         .attr("strides", AttrList { ints: strides.to_vec(), ..AttrList::default() })
@@ -387,6 +433,16 @@ pub fn ctc_loss(
     sequence_length: &Output,
 ) -> OpBuilder {
     inputs.scope().op("CTCLoss").input(inputs).input(labels_indices).input(labels_values).input(sequence_length)
+}
+
+/// `CTCLossV2(inputs: float, labels_indices: int64, labels_values: int32, sequence_length: int32) -> loss: float, gradient: float`.
+pub fn ctc_loss_v2(
+    inputs: &Output,
+    labels_indices: &Output,
+    labels_values: &Output,
+    sequence_length: &Output,
+) -> OpBuilder {
+    inputs.scope().op("CTCLossV2").input(inputs).input(labels_indices).input(labels_values).input(sequence_length)
 }
 
 /// `DepthwiseConv2dNative(input: T, filter: T) -> output: T`.
@@ -593,6 +649,44 @@ pub fn fused_batch_norm_v2(x: &Output, scale: &Output, offset: &Output, mean: &O
 /// `FusedBatchNormV3(x: T, scale: U, offset: U, mean: U, variance: U) -> y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U`.
 pub fn fused_batch_norm_v3(x: &Output, scale: &Output, offset: &Output, mean: &Output, variance: &Output) -> OpBuilder {
     x.scope().op("FusedBatchNormV3").input(x).input(scale).input(offset).input(mean).input(variance)
+}
+
+/// `FusedPadConv2D(input: T, paddings: int32, filter: T) -> output: T`.
+pub fn fused_pad_conv2d(
+    input: &Output,
+    paddings: &Output,
+    filter: &Output,
+    mode: &str,
+    strides: &[i64],
+    padding: &str,
+) -> OpBuilder {
+    input.scope().op("FusedPadConv2D")
+        .input(input)
+        .input(paddings)
+        .input(filter)
+        .attr("mode", mode)
+        .attr("strides", AttrList { ints: strides.to_vec(), ..AttrList::default() })
+        .attr("padding", padding)
+}
+
+/// `FusedResizeAndPadConv2D(input: T, size: int32, paddings: int32, filter: T) -> output: T`.
+pub fn fused_resize_and_pad_conv2d(
+    input: &Output,
+    size: &Output,
+    paddings: &Output,
+    filter: &Output,
+    mode: &str,
+    strides: &[i64],
+    padding: &str,
+) -> OpBuilder {
+    input.scope().op("FusedResizeAndPadConv2D")
+        .input(input)
+        .input(size)
+        .input(paddings)
+        .input(filter)
+        .attr("mode", mode)
+        .attr("strides", AttrList { ints: strides.to_vec(), ..AttrList::default() })
+        .attr("padding", padding)
 }
 
 /// `GRUBlockCell(x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T) -> r: T, u: T, c: T, h: T`.

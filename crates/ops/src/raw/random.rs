@@ -107,6 +107,11 @@ pub fn random_gamma_grad(alpha: &Output, sample: &Output) -> OpBuilder {
     alpha.scope().op("RandomGammaGrad").input(alpha).input(sample)
 }
 
+/// `RandomIndexShuffle(index: dtype, seed: Tseed, max_index: dtype) -> output: dtype`.
+pub fn random_index_shuffle(index: &Output, seed: &Output, max_index: &Output) -> OpBuilder {
+    index.scope().op("RandomIndexShuffle").input(index).input(seed).input(max_index)
+}
+
 /// `RandomPoisson(shape: S, rate: dtype) -> output: dtype`.
 pub fn random_poisson(shape: &Output, rate: &Output) -> OpBuilder {
     shape.scope().op("RandomPoisson").input(shape).input(rate)
@@ -145,6 +150,11 @@ pub fn rng_read_and_skip(resource: &Output, alg: &Output, delta: &Output) -> OpB
 /// `RngSkip(resource: resource, algorithm: int64, delta: int64)`.
 pub fn rng_skip(resource: &Output, algorithm: &Output, delta: &Output) -> OpBuilder {
     resource.scope().op("RngSkip").input(resource).input(algorithm).input(delta)
+}
+
+/// `SobolSample(dim: int32, num_results: int32, skip: int32) -> samples: dtype`.
+pub fn sobol_sample(dim: &Output, num_results: &Output, skip: &Output) -> OpBuilder {
+    dim.scope().op("SobolSample").input(dim).input(num_results).input(skip)
 }
 
 /// `StatefulRandomBinomial(resource: resource, algorithm: int64, shape: S, counts: T, probs: T) -> output: dtype`.
@@ -329,6 +339,11 @@ pub fn stateless_truncated_normal(shape: &Output, seed: &Output) -> OpBuilder {
 /// `StatelessTruncatedNormalV2(shape: Tshape, key: uint64, counter: uint64, alg: int32) -> output: dtype`.
 pub fn stateless_truncated_normal_v2(shape: &Output, key: &Output, counter: &Output, alg: &Output) -> OpBuilder {
     shape.scope().op("StatelessTruncatedNormalV2").input(shape).input(key).input(counter).input(alg)
+}
+
+/// `StochasticCastToInt(input: Tin, key: uint64, counter: uint64, alg: int32) -> output: Tout`.
+pub fn stochastic_cast_to_int(input: &Output, key: &Output, counter: &Output, alg: &Output, tout: DType) -> OpBuilder {
+    input.scope().op("StochasticCastToInt").input(input).input(key).input(counter).input(alg).attr("Tout", tout)
 }
 
 /// `ThreadUnsafeUnigramCandidateSampler(true_classes: int64) -> sampled_candidates: int64, true_expected_count: float, sampled_expected_count: float`.

@@ -23,6 +23,26 @@ pub fn add_sparse_to_tensors_map(sparse_indices: &Output, sparse_values: &Output
     sparse_indices.scope().op("AddSparseToTensorsMap").input(sparse_indices).input(sparse_values).input(sparse_shape)
 }
 
+/// `CSRSparseMatrixComponents(csr_sparse_matrix: variant, index: int32) -> row_ptrs: int32, col_inds: int32, values: type`.
+pub fn csr_sparse_matrix_components(csr_sparse_matrix: &Output, index: &Output, type_: DType) -> OpBuilder {
+    csr_sparse_matrix.scope().op("CSRSparseMatrixComponents").input(csr_sparse_matrix).input(index).attr("type", type_)
+}
+
+/// `CSRSparseMatrixToDense(sparse_input: variant) -> dense_output: type`.
+pub fn csr_sparse_matrix_to_dense(sparse_input: &Output, type_: DType) -> OpBuilder {
+    sparse_input.scope().op("CSRSparseMatrixToDense").input(sparse_input).attr("type", type_)
+}
+
+/// `CSRSparseMatrixToSparseTensor(sparse_matrix: variant) -> indices: int64, values: type, dense_shape: int64`.
+pub fn csr_sparse_matrix_to_sparse_tensor(sparse_matrix: &Output, type_: DType) -> OpBuilder {
+    sparse_matrix.scope().op("CSRSparseMatrixToSparseTensor").input(sparse_matrix).attr("type", type_)
+}
+
+/// `DenseToCSRSparseMatrix(dense_input: T, indices: int64) -> sparse_output: variant`.
+pub fn dense_to_csr_sparse_matrix(dense_input: &Output, indices: &Output) -> OpBuilder {
+    dense_input.scope().op("DenseToCSRSparseMatrix").input(dense_input).input(indices)
+}
+
 /// `DenseToDenseSetOperation(set1: T, set2: T) -> result_indices: int64, result_values: T, result_shape: int64`.
 pub fn dense_to_dense_set_operation(set1: &Output, set2: &Output, set_operation: &str) -> OpBuilder {
     set1.scope().op("DenseToDenseSetOperation").input(set1).input(set2).attr("set_operation", set_operation)
@@ -52,6 +72,37 @@ pub fn deserialize_many_sparse(serialized_sparse: &Output, dtype: DType) -> OpBu
 /// `DeserializeSparse(serialized_sparse: Tserialized) -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64`.
 pub fn deserialize_sparse(serialized_sparse: &Output, dtype: DType) -> OpBuilder {
     serialized_sparse.scope().op("DeserializeSparse").input(serialized_sparse).attr("dtype", dtype)
+}
+
+/// `RaggedCross(ragged_values: [ragged_values_types], ragged_row_splits: [ragged_splits_types], sparse_indices: Nsparse * int64, sparse_values: [sparse_values_types], sparse_shape: Nsparse * int64, dense_inputs: [dense_types]) -> output_values: out_values_type, output_row_splits: out_row_splits_type`.
+pub fn ragged_cross(
+    scope: &Scope,
+    ragged_values: &[Output],
+    ragged_row_splits: &[Output],
+    sparse_indices: &[Output],
+    sparse_values: &[Output],
+    sparse_shape: &[Output],
+    dense_inputs: &[Output],
+    input_order: &str,
+    hashed_output: bool,
+    num_buckets: i64,
+    hash_key: i64,
+    out_values_type: DType,
+    out_row_splits_type: DType,
+) -> OpBuilder {
+    scope.op("RaggedCross")
+        .inputs(ragged_values)
+        .inputs(ragged_row_splits)
+        .inputs(sparse_indices)
+        .inputs(sparse_values)
+        .inputs(sparse_shape)
+        .inputs(dense_inputs)
+        .attr("input_order", input_order)
+        .attr("hashed_output", hashed_output)
+        .attr("num_buckets", num_buckets)
+        .attr("hash_key", hash_key)
+        .attr("out_values_type", out_values_type)
+        .attr("out_row_splits_type", out_row_splits_type)
 }
 
 /// `RaggedFillEmptyRows(value_rowids: int64, values: T, nrows: int64, default_value: T) -> output_value_rowids: int64, output_values: T, empty_row_indicator: bool, reverse_index_map: int64`.
@@ -300,6 +351,61 @@ pub fn sparse_mat_mul(a: &Output, b: &Output) -> OpBuilder {
     a.scope().op("SparseMatMul").input(a).input(b)
 }
 
+/// `SparseMatrixAdd(a: variant, b: variant, alpha: T, beta: T) -> c: variant`.
+pub fn sparse_matrix_add(a: &Output, b: &Output, alpha: &Output, beta: &Output) -> OpBuilder {
+    a.scope().op("SparseMatrixAdd").input(a).input(b).input(alpha).input(beta)
+}
+
+/// `SparseMatrixMatMul(a: variant, b: T) -> output: T`.
+pub fn sparse_matrix_mat_mul(a: &Output, b: &Output) -> OpBuilder {
+    a.scope().op("SparseMatrixMatMul").input(a).input(b)
+}
+
+/// `SparseMatrixMul(a: variant, b: T) -> output: variant`.
+pub fn sparse_matrix_mul(a: &Output, b: &Output) -> OpBuilder {
+    a.scope().op("SparseMatrixMul").input(a).input(b)
+}
+
+/// `SparseMatrixNNZ(sparse_matrix: variant) -> nnz: int32`.
+pub fn sparse_matrix_nnz(sparse_matrix: &Output) -> OpBuilder {
+    sparse_matrix.scope().op("SparseMatrixNNZ").input(sparse_matrix)
+}
+
+/// `SparseMatrixOrderingAMD(input: variant) -> output: int32`.
+pub fn sparse_matrix_ordering_amd(input: &Output) -> OpBuilder {
+    input.scope().op("SparseMatrixOrderingAMD").input(input)
+}
+
+/// `SparseMatrixSoftmax(logits: variant) -> softmax: variant`.
+pub fn sparse_matrix_softmax(logits: &Output, type_: DType) -> OpBuilder {
+    logits.scope().op("SparseMatrixSoftmax").input(logits).attr("type", type_)
+}
+
+/// `SparseMatrixSoftmaxGrad(softmax: variant, grad_softmax: variant) -> gradient: variant`.
+pub fn sparse_matrix_softmax_grad(softmax: &Output, grad_softmax: &Output, type_: DType) -> OpBuilder {
+    softmax.scope().op("SparseMatrixSoftmaxGrad").input(softmax).input(grad_softmax).attr("type", type_)
+}
+
+/// `SparseMatrixSparseCholesky(input: variant, permutation: int32) -> output: variant`.
+pub fn sparse_matrix_sparse_cholesky(input: &Output, permutation: &Output, type_: DType) -> OpBuilder {
+    input.scope().op("SparseMatrixSparseCholesky").input(input).input(permutation).attr("type", type_)
+}
+
+/// `SparseMatrixSparseMatMul(a: variant, b: variant) -> c: variant`.
+pub fn sparse_matrix_sparse_mat_mul(a: &Output, b: &Output, type_: DType) -> OpBuilder {
+    a.scope().op("SparseMatrixSparseMatMul").input(a).input(b).attr("type", type_)
+}
+
+/// `SparseMatrixTranspose(input: variant) -> output: variant`.
+pub fn sparse_matrix_transpose(input: &Output, type_: DType) -> OpBuilder {
+    input.scope().op("SparseMatrixTranspose").input(input).attr("type", type_)
+}
+
+/// `SparseMatrixZeros(dense_shape: int64) -> sparse_matrix: variant`.
+pub fn sparse_matrix_zeros(dense_shape: &Output, type_: DType) -> OpBuilder {
+    dense_shape.scope().op("SparseMatrixZeros").input(dense_shape).attr("type", type_)
+}
+
 /// `SparseReduceMax(input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32) -> output: T`.
 pub fn sparse_reduce_max(
     input_indices: &Output,
@@ -450,6 +556,11 @@ pub fn sparse_tensor_dense_add(a_indices: &Output, a_values: &Output, a_shape: &
 /// `SparseTensorDenseMatMul(a_indices: Tindices, a_values: T, a_shape: int64, b: T) -> product: T`.
 pub fn sparse_tensor_dense_mat_mul(a_indices: &Output, a_values: &Output, a_shape: &Output, b: &Output) -> OpBuilder {
     a_indices.scope().op("SparseTensorDenseMatMul").input(a_indices).input(a_values).input(a_shape).input(b)
+}
+
+/// `SparseTensorToCSRSparseMatrix(indices: int64, values: T, dense_shape: int64) -> sparse_matrix: variant`.
+pub fn sparse_tensor_to_csr_sparse_matrix(indices: &Output, values: &Output, dense_shape: &Output) -> OpBuilder {
+    indices.scope().op("SparseTensorToCSRSparseMatrix").input(indices).input(values).input(dense_shape)
 }
 
 /// `SparseToDense(sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, default_value: T) -> dense: T`.

@@ -105,9 +105,19 @@ pub fn internal_var_handles_op(
         .attr("shapes", AttrList { shapes: shapes.to_vec(), ..AttrList::default() })
 }
 
+/// `IsResourceHandleRefCounting(handle: resource) -> result: bool`.
+pub fn is_resource_handle_ref_counting(handle: &Output) -> OpBuilder {
+    handle.scope().op("IsResourceHandleRefCounting").input(handle)
+}
+
 /// `IsVariableInitialized(ref: Ref(dtype)) -> is_initialized: bool`.
 pub fn is_variable_initialized(ref_: &Output) -> OpBuilder {
     ref_.scope().op("IsVariableInitialized").input(ref_)
+}
+
+/// `MakeWeakResourceHandle(handle: resource) -> dup: resource`.
+pub fn make_weak_resource_handle(handle: &Output) -> OpBuilder {
+    handle.scope().op("MakeWeakResourceHandle").input(handle)
 }
 
 /// `MutexLock(mutex: resource) -> mutex_lock: variant`.

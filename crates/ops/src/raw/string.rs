@@ -31,6 +31,11 @@ pub fn encode_base64(input: &Output) -> OpBuilder {
     input.scope().op("EncodeBase64").input(input)
 }
 
+/// `_TensorToHashBucketFast(input: T) -> output: int64`.
+pub fn internal_tensor_to_hash_bucket_fast(input: &Output, num_buckets: i64) -> OpBuilder {
+    input.scope().op("_TensorToHashBucketFast").input(input).attr("num_buckets", num_buckets)
+}
+
 /// `ReduceJoin(inputs: string, reduction_indices: int32) -> output: string`.
 pub fn reduce_join(inputs: &Output, reduction_indices: &Output) -> OpBuilder {
     inputs.scope().op("ReduceJoin").input(inputs).input(reduction_indices)
@@ -162,6 +167,11 @@ pub fn unicode_encode(input_values: &Output, input_splits: &Output, output_encod
         .input(input_values)
         .input(input_splits)
         .attr("output_encoding", output_encoding)
+}
+
+/// `UnicodeScript(input: int32) -> output: int32`.
+pub fn unicode_script(input: &Output) -> OpBuilder {
+    input.scope().op("UnicodeScript").input(input)
 }
 
 /// `UnicodeTranscode(input: string) -> output: string`.

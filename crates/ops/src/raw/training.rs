@@ -3,7 +3,7 @@
 
 #![allow(clippy::too_many_arguments)]
 
-use graph::{OpBuilder, Output};
+use graph::{AttrList, OpBuilder, Output, Scope};
 
 /// `ApplyAdaMax(var: Ref(T), m: Ref(T), v: Ref(T), beta1_power: T, lr: T, beta1: T, beta2: T, epsilon: T, grad: T) -> out: Ref(T)`.
 pub fn apply_ada_max(
@@ -263,6 +263,50 @@ pub fn apply_rms_prop(
         .input(momentum)
         .input(epsilon)
         .input(grad)
+}
+
+/// `KMC2ChainInitialization(distances: float, seed: int64) -> index: int64`.
+pub fn kmc2_chain_initialization(distances: &Output, seed: &Output) -> OpBuilder {
+    distances.scope().op("KMC2ChainInitialization").input(distances).input(seed)
+}
+
+/// `KmeansPlusPlusInitialization(points: float, num_to_sample: int64, seed: int64, num_retries_per_sample: int64) -> samples: float`.
+pub fn kmeans_plus_plus_initialization(
+    points: &Output,
+    num_to_sample: &Output,
+    seed: &Output,
+    num_retries_per_sample: &Output,
+) -> OpBuilder {
+    points.scope().op("KmeansPlusPlusInitialization")
+        .input(points)
+        .input(num_to_sample)
+        .input(seed)
+        .input(num_retries_per_sample)
+}
+
+/// `NearestNeighbors(points: float, centers: float, k: int64) -> nearest_center_indices: int64, nearest_center_distances: float`.
+pub fn nearest_neighbors(points: &Output, centers: &Output, k: &Output) -> OpBuilder {
+    points.scope().op("NearestNeighbors").input(points).input(centers).input(k)
+}
+
+/// `NegTrain(w_in: Ref(float), w_out: Ref(float), examples: int32, labels: int32, lr: float)`.
+pub fn neg_train(
+    w_in: &Output,
+    w_out: &Output,
+    examples: &Output,
+    labels: &Output,
+    lr: &Output,
+    vocab_count: &[i64],
+    num_negative_samples: i64,
+) -> OpBuilder {
+    w_in.scope().op("NegTrain")
+        .input(w_in)
+        .input(w_out)
+        .input(examples)
+        .input(labels)
+        .input(lr)
+        .attr("vocab_count", AttrList { ints: vocab_count.to_vec(), ..AttrList::default() })
+        .attr("num_negative_samples", num_negative_samples)
 }
 
 /// `ResourceApplyAdaMax(var: resource, m: resource, v: resource, beta1_power: T, lr: T, beta1: T, beta2: T, epsilon: T, grad: T)`.
@@ -830,6 +874,93 @@ pub fn resource_sparse_apply_rms_prop(
         .input(epsilon)
         .input(grad)
         .input(indices)
+}
+
+/// `SdcaFprint(input: string) -> output: int64`.
+pub fn sdca_fprint(input: &Output) -> OpBuilder {
+    input.scope().op("SdcaFprint").input(input)
+}
+
+/// `SdcaOptimizer(sparse_example_indices: num_sparse_features * int64, sparse_feature_indices: num_sparse_features * int64, sparse_feature_values: num_sparse_features_with_values * float, dense_features: num_dense_features * float, example_weights: float, example_labels: float, sparse_indices: num_sparse_features * int64, sparse_weights: num_sparse_features * float, dense_weights: num_dense_features * float, example_state_data: float) -> out_example_state_data: float, out_delta_sparse_weights: num_sparse_features * float, out_delta_dense_weights: num_dense_features * float`.
+pub fn sdca_optimizer(
+    sparse_example_indices: &[Output],
+    sparse_feature_indices: &[Output],
+    sparse_feature_values: &[Output],
+    dense_features: &[Output],
+    example_weights: &Output,
+    example_labels: &Output,
+    sparse_indices: &[Output],
+    sparse_weights: &[Output],
+    dense_weights: &[Output],
+    example_state_data: &Output,
+    loss_type: &str,
+    l1: f32,
+    l2: f32,
+    num_loss_partitions: i64,
+    num_inner_iterations: i64,
+) -> OpBuilder {
+    example_weights.scope().op("SdcaOptimizer")
+        .inputs(sparse_example_indices)
+        .inputs(sparse_feature_indices)
+        .inputs(sparse_feature_values)
+        .inputs(dense_features)
+        .input(example_weights)
+        .input(example_labels)
+        .inputs(sparse_indices)
+        .inputs(sparse_weights)
+        .inputs(dense_weights)
+        .input(example_state_data)
+        .attr("loss_type", loss_type)
+        .attr("l1", l1)
+        .attr("l2", l2)
+        .attr("num_loss_partitions", num_loss_partitions)
+        .attr("num_inner_iterations", num_inner_iterations)
+}
+
+/// `SdcaOptimizerV2(sparse_example_indices: num_sparse_features * int64, sparse_feature_indices: num_sparse_features * int64, sparse_feature_values: num_sparse_features_with_values * float, dense_features: num_dense_features * float, example_weights: float, example_labels: float, sparse_indices: num_sparse_features * int64, sparse_weights: num_sparse_features * float, dense_weights: num_dense_features * float, example_state_data: float) -> out_example_state_data: float, out_delta_sparse_weights: num_sparse_features * float, out_delta_dense_weights: num_dense_features * float`.
+pub fn sdca_optimizer_v2(
+    sparse_example_indices: &[Output],
+    sparse_feature_indices: &[Output],
+    sparse_feature_values: &[Output],
+    dense_features: &[Output],
+    example_weights: &Output,
+    example_labels: &Output,
+    sparse_indices: &[Output],
+    sparse_weights: &[Output],
+    dense_weights: &[Output],
+    example_state_data: &Output,
+    loss_type: &str,
+    l1: f32,
+    l2: f32,
+    num_loss_partitions: i64,
+    num_inner_iterations: i64,
+) -> OpBuilder {
+    example_weights.scope().op("SdcaOptimizerV2")
+        .inputs(sparse_example_indices)
+        .inputs(sparse_feature_indices)
+        .inputs(sparse_feature_values)
+        .inputs(dense_features)
+        .input(example_weights)
+        .input(example_labels)
+        .inputs(sparse_indices)
+        .inputs(sparse_weights)
+        .inputs(dense_weights)
+        .input(example_state_data)
+        .attr("loss_type", loss_type)
+        .attr("l1", l1)
+        .attr("l2", l2)
+        .attr("num_loss_partitions", num_loss_partitions)
+        .attr("num_inner_iterations", num_inner_iterations)
+}
+
+/// `SdcaShrinkL1(weights: num_features * Ref(float))`.
+pub fn sdca_shrink_l1(scope: &Scope, weights: &[Output], l1: f32, l2: f32) -> OpBuilder {
+    scope.op("SdcaShrinkL1").inputs(weights).attr("l1", l1).attr("l2", l2)
+}
+
+/// `Skipgram() -> vocab_word: string, vocab_freq: int32, words_per_epoch: int64, current_epoch: int32, total_words_processed: int64, examples: int32, labels: int32`.
+pub fn skipgram(scope: &Scope, filename: &str, batch_size: i64) -> OpBuilder {
+    scope.op("Skipgram").attr("filename", filename).attr("batch_size", batch_size)
 }
 
 /// `SparseApplyAdadelta(var: Ref(T), accum: Ref(T), accum_update: Ref(T), lr: T, rho: T, epsilon: T, grad: T, indices: Tindices) -> out: Ref(T)`.
