@@ -36,7 +36,14 @@ const REASONS: &[(&str, &[&str], &[&str])] = &[
             "TaskIdAndGlobalCore",
         ],
     ),
-    ("runs on GPUs only", &["Cudnn", "Nccl", "_Nccl"], &[]),
+    ("runs on GPUs only", &["Cudnn", "Nccl", "_Nccl", "GenerateBoundingBoxProposals"], &[]),
+    (
+        "quantised ops that run only after a rewrite of TensorFlow's optimiser for oneDNN",
+        &["QuantizedConcatV2", "QuantizedDepthwiseConv2D"],
+        &["QuantizedConv2DAnd", "QuantizedConv2DPer", "QuantizedConv2DWith", "QuantizedMatMulWith"],
+    ),
+    ("features of audio for TensorFlow Lite's models", &["AudioMicrofrontend"], &[]),
+    ("the version of the graph, which kernels do not see", &["GraphDefVersion"], &[]),
     (
         "collectives, which strategies of `tf.distribute` with all-reduce need",
         &["Collective", "AllToAll", "CrossReplicaSum", "_ScopedAllocator"],

@@ -1,60 +1,100 @@
-//! Wakes tasks at given times, on one thread for all pipelines of the process.
+//! Wakes tasks at given times, on one thread for all pipelines of a device.
 
-use parking_lot::{Condvar, Mutex};
+use op::Resources;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use status::Result;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::task::Waker;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-static TIMER: Timer = Timer { state: Mutex::new(State::new()), changed: Condvar::new() };
+/// The container of the timer of a device. Containers of users cannot have this name.
+const CONTAINER: &str = "__timer";
 
-struct Timer {
+/// A timer. Its thread starts with the first alarm; dropping the timer stops the thread and waits for it.
+#[derive(Default)]
+pub(crate) struct Timer {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// The wakers by their times. The thread runs while there are any.
+/// The wakers by their times.
+#[derive(Default)]
 struct State {
     wakers: BTreeMap<Key, Waker>,
     next: u64,
-    is_running: bool,
+    stopped: bool,
 }
 
 /// When, and a number that tells alarms of one time apart.
 type Key = (Instant, u64);
 
-impl State {
-    const fn new() -> State {
-        State { wakers: BTreeMap::new(), next: 0, is_running: false }
+impl Timer {
+    /// The timer of a device.
+    pub fn of(resources: &Resources) -> Result<Arc<Timer>> {
+        resources.get_or_create(CONTAINER, "data", || Ok(Timer::default()))
+    }
+
+    /// An alarm after a duration. A time that cannot be represented never comes.
+    pub fn alarm(&self, duration: Duration, waker: &Waker) -> Alarm {
+        let shared = self.shared.clone();
+        let Some(time) = Instant::now().checked_add(duration) else { return Alarm { shared, key: None } };
+        let mut state = self.shared.state.lock();
+        let key = (time, state.next);
+        state.next += 1;
+        state.wakers.insert(key, waker.clone());
+        drop(state);
+        self.start();
+        self.shared.changed.notify_one();
+        Alarm { shared, key: Some(key) }
+    }
+
+    fn start(&self) {
+        let mut thread = self.thread.lock();
+        if thread.is_none() {
+            let shared = self.shared.clone();
+            *thread = std::thread::Builder::new().name("data-timer".to_string()).spawn(move || shared.run()).ok();
+        }
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.shared.state.lock().stopped = true;
+        self.shared.changed.notify_one();
+        // The last owner may be woken by the thread itself, which then ends by itself.
+        let thread = self.thread.lock().take().filter(|thread| thread.thread().id() != std::thread::current().id());
+        if let Some(thread) = thread {
+            _ = thread.join();
+        }
+        let left = std::mem::take(&mut self.shared.state.lock().wakers);
+        drop(left); // outside the lock: a waker may hold a pipeline with other alarms
     }
 }
 
 /// A time at which a task is woken; dropping it withdraws it.
-pub(crate) struct Alarm(Option<Key>);
+pub(crate) struct Alarm {
+    shared: Arc<Shared>,
+    key: Option<Key>,
+}
 
 impl Alarm {
-    /// An alarm after a duration. A time that cannot be represented never comes.
-    pub(crate) fn after(duration: Duration, waker: &Waker) -> Alarm {
-        let Some(time) = Instant::now().checked_add(duration) else { return Alarm(None) };
-        let mut state = TIMER.state.lock();
-        let key = (time, state.next);
-        state.next += 1;
-        state.wakers.insert(key, waker.clone());
-        if !state.is_running {
-            state.is_running = std::thread::Builder::new().name("data-timer".to_string()).spawn(run).is_ok();
-        }
-        TIMER.changed.notify_one();
-        Alarm(Some(key))
-    }
-
     /// True if the time has come.
-    pub(crate) fn has_rung(&self) -> bool {
-        self.0.is_some_and(|(time, _)| time <= Instant::now())
+    pub fn has_rung(&self) -> bool {
+        self.key.is_some_and(|(time, _)| time <= Instant::now())
     }
 
     /// Wakes another task in place of the one before.
-    pub(crate) fn wake(&self, waker: &Waker) {
-        let Some(key) = self.0 else { return };
-        if let Some(old) = TIMER.state.lock().wakers.get_mut(&key) {
+    pub fn wake(&self, waker: &Waker) {
+        let Some(key) = self.key else { return };
+        if let Some(old) = self.shared.state.lock().wakers.get_mut(&key) {
             old.clone_from(waker);
         }
     }
@@ -62,21 +102,23 @@ impl Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        let withdrawn = self.0.and_then(|key| TIMER.state.lock().wakers.remove(&key));
-        TIMER.changed.notify_one();
+        let withdrawn = self.key.and_then(|key| self.shared.state.lock().wakers.remove(&key));
         drop(withdrawn); // outside the lock: it may end a pipeline with other alarms
     }
 }
 
-fn run() {
-    let mut state = TIMER.state.lock();
-    while let Some((&key, _)) = state.wakers.first_key_value() {
-        if key.0 > Instant::now() {
-            TIMER.changed.wait_until(&mut state, key.0);
-            continue;
+impl Shared {
+    fn run(&self) {
+        let mut state = self.state.lock();
+        while !state.stopped {
+            match state.wakers.first_key_value().map(|(&key, _)| key) {
+                None => self.changed.wait(&mut state),
+                Some(key) if key.0 > Instant::now() => _ = self.changed.wait_until(&mut state, key.0),
+                Some(key) => {
+                    let waker = state.wakers.remove(&key);
+                    MutexGuard::unlocked(&mut state, || waker.map(Waker::wake));
+                }
+            }
         }
-        let waker = state.wakers.remove(&key);
-        parking_lot::MutexGuard::unlocked(&mut state, || waker.map(Waker::wake));
     }
-    state.is_running = false;
 }

@@ -15,16 +15,28 @@ use status::{Code, Error, Result, invalid};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
-pub(crate) const OPS: &[Op] = &[Op {
-    def: "MapDataset(input_dataset: variant, other_arguments: [Targuments]) -> handle: variant; f: func; \
-          Targuments: list(type) >= 0; output_types: list(type) >= 1; output_shapes: list(shape) >= 1; \
-          use_inter_op_parallelism: bool = true; preserve_cardinality: bool = false; force_synchronous: bool = false; \
-          metadata: string = \"\"",
-    shape: shapes::scalar,
-    grad: Grad::Stop,
-    kernel,
-    facts: DATASET,
-}];
+pub(crate) const OPS: &[Op] = &[
+    Op {
+        def: "MapDataset(input_dataset: variant, other_arguments: [Targuments]) -> handle: variant; f: func; \
+              Targuments: list(type) >= 0; output_types: list(type) >= 1; output_shapes: list(shape) >= 1; \
+              use_inter_op_parallelism: bool = true; preserve_cardinality: bool = false; \
+              force_synchronous: bool = false; metadata: string = \"\"",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel,
+        facts: DATASET,
+    },
+    Op {
+        def: "ExperimentalMapDataset(input_dataset: variant, other_arguments: [Targuments]) -> handle: variant; f: func; \
+              Targuments: list(type) >= 0; output_types: list(type) >= 1; output_shapes: list(shape) >= 1; \
+              use_inter_op_parallelism: bool = true; preserve_cardinality: bool = false; \
+              force_synchronous: bool = false",
+        shape: shapes::scalar,
+        grad: Grad::Stop,
+        kernel,
+        facts: DATASET,
+    },
+];
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);

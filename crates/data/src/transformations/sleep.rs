@@ -1,7 +1,7 @@
 //! SleepDataset: the elements of another dataset, each after a pause.
 
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
-use crate::timer::Alarm;
+use crate::timer::{Alarm, Timer};
 use crate::{
     Cardinality, Dataset, DatasetRef, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -64,9 +64,11 @@ impl Dataset for Sleep {
         // the alarm keeps the pipeline, which would else be kept until the time has come
         let token = cancel.register(move |_| drop(rings.lock().take())).ok();
         let (input, slept) = (place.input(&self.input)?, false);
+        let timer = Timer::of(place.pipeline.home().resources())?;
         Ok(Box::new(SleepIterator {
             input,
             pause: self.pause,
+            timer,
             alarm,
             slept,
             cancel,
@@ -83,6 +85,7 @@ impl Dataset for Sleep {
 struct SleepIterator {
     input: Input,
     pause: Duration,
+    timer: Arc<Timer>,
     alarm: Arc<Mutex<Option<Alarm>>>,
     /// The pause before the next element is over.
     slept: bool,
@@ -97,7 +100,7 @@ impl SleepIterator {
             return Poll::Ready(Err(cancelled!("Operation was cancelled")));
         }
         let mut held = self.alarm.lock();
-        let alarm = held.get_or_insert_with(|| Alarm::after(self.pause, ctx.waker));
+        let alarm = held.get_or_insert_with(|| self.timer.alarm(self.pause, ctx.waker));
         if !alarm.has_rung() {
             alarm.wake(ctx.waker);
             return Poll::Pending;
