@@ -38,7 +38,7 @@ def pipeline(path, shard=None):
 
 def batches(target, path, epochs=2):
     """All batches of some epochs, each of which initializes the iterator anew."""
-    with tf.Graph().as_default(), tf.device("/job:worker/task:0"):
+    with tf.Graph().as_default(), tf1.device("/job:worker/task:0"):
         iterator = tf1.data.make_initializable_iterator(pipeline(path))
         element = iterator.get_next()
         found = []
@@ -57,9 +57,9 @@ def batches(target, path, epochs=2):
 def train(cluster, task, path, steps):
     """One worker of between-graph training; returns the ids that it saw and its losses."""
     device = tf1.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{task}")
-    with tf.Graph().as_default(), tf.device(device):
+    with tf.Graph().as_default(), tf1.device(device):
         step = tf1.train.get_or_create_global_step()
-        with tf.device(f"/job:worker/task:{task}"):
+        with tf1.device(f"/job:worker/task:{task}"):
             iterator = tf1.data.make_initializable_iterator(pipeline(path, (2, task)).repeat())
             ids, xs = iterator.get_next()
         w = tf1.get_variable("w", [], initializer=tf1.zeros_initializer())
@@ -105,7 +105,7 @@ class InputPipelineTest(unittest.TestCase):
         seen = []
 
         def run(restore, steps):
-            with serving.server("flowgrid") as cluster, tf.Graph().as_default(), tf.device("/job:worker/task:0"):
+            with serving.server("flowgrid") as cluster, tf.Graph().as_default(), tf1.device("/job:worker/task:0"):
                 iterator = tf1.data.make_initializable_iterator(pipeline(self.path))
                 ids, _ = iterator.get_next()
                 saveable = tf.data.experimental.make_saveable_from_iterator(iterator)
