@@ -114,6 +114,8 @@ fn subcommands_and_flags_that_the_documentation_names_exist() {
             let Some(name) = words.get(1).filter(|name| !name.starts_with(['-', '…'])) else { continue };
             let subcommand = program.find_subcommand(name);
             let subcommand = subcommand.unwrap_or_else(|| panic!("{}: {words:?}", path.display()));
+            let nested = words.get(2).and_then(|name| subcommand.find_subcommand(name));
+            let subcommand = nested.unwrap_or(subcommand);
             for flag in words.iter().filter_map(|word| word.strip_prefix("--")) {
                 let flag = flag.split('=').next().unwrap_or(flag);
                 assert!(has_flag(subcommand, flag), "{}: {words:?} has no flag --{flag}", path.display());

@@ -14,6 +14,7 @@ pages! {
     BetweenGraph = "../../../docs/between-graph.md";
     FileSystems = "../../../docs/file-systems.md";
     InGraph = "../../../docs/in-graph.md";
+    InputPipelines = "../../../docs/input-pipelines.md";
     Journal = "../../../docs/journal.md";
     Monitored = "../../../docs/monitored.md";
     ParameterUpdate = "../../../docs/parameter-update.md";

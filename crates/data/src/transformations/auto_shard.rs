@@ -100,10 +100,10 @@ impl Part {
 
     /// Divides the elements, before a final prefetch.
     fn of_elements(&self, dataset: &DatasetRef) -> Result<DatasetRef> {
-        if let (true, [input]) = (is_last(&**dataset), dataset.inputs().as_slice()) {
-            if let Some(found) = dataset.with_inputs(vec![self.of_elements(input)?]) {
-                return Ok(found);
-            }
+        if let (true, [input]) = (is_last(&**dataset), dataset.inputs().as_slice())
+            && let Some(found) = dataset.with_inputs(vec![self.of_elements(input)?])
+        {
+            return Ok(found);
         }
         let dataset = match dataset.inputs().as_slice() {
             // batches of different sizes would come to different replicas

@@ -187,11 +187,12 @@ impl Iterate for ShardIterator {
         if self.held.is_none() {
             self.held = ready!(self.poll_element(ctx))?;
         }
-        if self.held.is_some() && self.requires_elements {
-            if let Err(error) = ready!(self.poll_enough(ctx)) {
-                self.held = None;
-                return Poll::Ready(Err(error));
-            }
+        if self.held.is_some()
+            && self.requires_elements
+            && let Err(error) = ready!(self.poll_enough(ctx))
+        {
+            self.held = None;
+            return Poll::Ready(Err(error));
         }
         Poll::Ready(Ok(self.held.take()))
     }

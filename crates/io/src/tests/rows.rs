@@ -108,7 +108,7 @@ fn damaged_files_are_errors_with_their_place() {
 
 #[test]
 fn names_say_format_and_compression() {
-    let of = |path: &str| Format::of_file(path).map(|(format, compression)| (format, compression));
+    let of = Format::of_file;
     assert_eq!(of("s3://b/x.csv.gz").unwrap(), (Format::Csv, Compression::Gzip));
     assert_eq!(of("/a/train.tfrecord-00001-of-00008").unwrap(), (Format::TfRecord, Compression::None));
     let message = of("/a/train").unwrap_err().message;

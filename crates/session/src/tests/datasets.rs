@@ -60,7 +60,8 @@ fn the_last_component_selects_the_elements() {
     let pairs = pairs.attr("output_shapes", vec![PartialShape::scalar(); 2]).output();
     let chosen = numbers(&graph, "FilterByLastComponentDataset", &[pairs]);
     let iterator = iterator(&graph);
-    let (begin, next) = (begin(&graph, &chosen, &iterator), numbers(&graph, "IteratorGetNext", &[iterator.clone()]));
+    let (begin, next) =
+        (begin(&graph, &chosen, &iterator), numbers(&graph, "IteratorGetNext", std::slice::from_ref(&iterator)));
     let session = Session::local(&graph);
     session.execute(&begin).unwrap();
     assert_eq!((session.run(&next), session.run(&next)), (Ok(1i64), Ok(3i64)));
@@ -71,7 +72,7 @@ fn the_last_component_selects_the_elements() {
 fn gives_up(graph: &Graph, endless: &Output) {
     let iterator = iterator(graph);
     let (first, second) = (begin(graph, endless, &iterator), begin(graph, &range(graph, 3), &iterator));
-    let next = numbers(graph, "IteratorGetNext", &[iterator.clone()]);
+    let next = numbers(graph, "IteratorGetNext", std::slice::from_ref(&iterator));
     let session = Session::local(graph);
     session.execute(&first).unwrap();
     let options = RunOptions { timeout: Some(Duration::from_millis(50)), ..RunOptions::default() };
