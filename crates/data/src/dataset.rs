@@ -2,7 +2,7 @@
 
 use crate::{Cardinality, Element, Function, Input, Iterate, Pipeline, PollContext, Spec};
 use rustc_hash::FxHashMap;
-use status::{Result, exhausted, invalid, unimplemented_op};
+use status::{Result, exhausted, failed_precondition, invalid, unimplemented_op};
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -55,10 +55,22 @@ pub trait Dataset: Send + Sync + 'static {
         None
     }
 
+    /// An error unless a global shuffle can choose the order of the elements. `inputs` has the results for the inputs.
+    fn check_random_indexing(&self, _inputs: Vec<Result<()>>) -> Result<()> {
+        Err(failed_precondition!("{} does not support random access.", op_name(self.kind())))
+    }
+
     /// The element at a position, for datasets that can compute it alone.
     fn element_at(&self, _pipeline: &Arc<Pipeline>, _index: usize) -> Result<PendingElement> {
         Err(unimplemented_op!("Random access is not implemented for this dataset."))
     }
+}
+
+/// The op of a kind of datasets: `BatchDatasetV2` for `BatchV2`.
+pub(crate) fn op_name(kind: &str) -> String {
+    let base = kind.trim_end_matches(|c: char| c.is_ascii_digit());
+    let base = base.strip_suffix('V').filter(|_| base.len() < kind.len()).unwrap_or(kind);
+    format!("{base}Dataset{}", &kind[base.len()..])
 }
 
 /// The only one of the inputs that `with_inputs` gets.

@@ -63,6 +63,10 @@ impl Dataset for List {
         Cardinality::Finite(self.count as u64)
     }
 
+    fn check_random_indexing(&self, _: Vec<Result<()>>) -> Result<()> {
+        Ok(())
+    }
+
     fn element_at(&self, _: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         element_at(self, index)
     }

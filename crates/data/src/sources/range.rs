@@ -90,11 +90,15 @@ impl Dataset for Range {
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
-        Ok(Box::new(RangeIterator { dataset: self, position: 0, prefix: place.prefix.clone() }))
+        Ok(Box::new(RangeIterator { dataset: self, position: 0, mapped: 0, prefix: place.prefix.clone() }))
     }
 
     fn cardinality(&self) -> Cardinality {
         Cardinality::Finite(self.count)
+    }
+
+    fn check_random_indexing(&self, _: Vec<Result<()>>) -> Result<()> {
+        Ok(())
     }
 
     fn element_at(&self, _: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
@@ -109,21 +113,22 @@ impl Dataset for Range {
 struct RangeIterator {
     dataset: Arc<Range>,
     position: u64,
+    /// The next position that a global shuffle maps.
+    mapped: usize,
     prefix: Arc<str>,
 }
 
 impl RangeIterator {
     fn next(&mut self, ctx: &PollContext<'_>) -> Result<Option<Element>> {
-        let mut next = self.position as usize;
         let position = match &ctx.index_mapper {
-            None => Some(next),
-            Some(map) => next_mapped(map, &mut next)?,
+            None => Some(self.position),
+            Some(map) => next_mapped(map, &mut self.mapped)?.map(|position| position as u64),
         };
-        let Some(position) = position.filter(|&position| (position as u64) < self.dataset.count) else {
+        let Some(position) = position.filter(|&position| position < self.dataset.count) else {
             return Ok(None);
         };
-        self.position = if ctx.index_mapper.is_some() { next as u64 } else { self.position + 1 };
-        self.dataset.at(position as u64).map(Some)
+        self.position += u64::from(ctx.index_mapper.is_none());
+        self.dataset.at(position).map(Some)
     }
 }
 
@@ -136,12 +141,14 @@ impl Iterate for RangeIterator {
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
         let next = i128::from(self.dataset.start) + i128::from(self.position) * i128::from(self.dataset.step);
         writer.int(&self.prefix, "next", next as i64);
+        writer.int(&self.prefix, "global_shuffle_iterator_next_index", self.mapped as i64);
         Ok(())
     }
 
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
         let next = reader.int(&self.prefix, "next")?;
         self.position = count(self.dataset.start, next, self.dataset.step);
+        self.mapped = reader.count(&self.prefix, "global_shuffle_iterator_next_index").unwrap_or(0);
         Ok(())
     }
 }

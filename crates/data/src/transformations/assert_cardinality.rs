@@ -95,6 +95,10 @@ impl Dataset for AssertCardinality {
         }
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         let expected = self.expected;
         if expected != INFINITE && index as i128 >= i128::from(expected) {

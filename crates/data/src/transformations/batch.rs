@@ -2,14 +2,15 @@
 
 use super::random_access::{check_index, joined};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
-use crate::dataset::{PendingElement, only};
+use crate::dataset::{PendingElement, only, op_name};
+use crate::iterate::IndexMapper;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
-use status::{Result, invalid};
+use status::{Result, failed_precondition, invalid, out_of_range};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -91,6 +92,16 @@ impl Dataset for Batch {
         self.input.cardinality().map(|count| if self.drops_remainder { count / size } else { count.div_ceil(size) })
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        if !self.drops_remainder {
+            return Err(failed_precondition!(
+                "{} does not support global shuffling with `drop_remainder=False`.",
+                op_name(self.kind)
+            ));
+        }
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         check_index(self, "Batch", index)?;
         let first = index.saturating_mul(self.size);
@@ -117,10 +128,22 @@ struct BatchIterator {
     prefix: Arc<str>,
 }
 
+/// Maps the positions of elements as those of their batches.
+fn mapper(map: IndexMapper, size: usize) -> IndexMapper {
+    Arc::new(move |position| {
+        let first = map(position / size)?.checked_mul(size);
+        first
+            .and_then(|first| first.checked_add(position % size))
+            .ok_or_else(|| out_of_range!("The batch has no element at position {}", position % size))
+    })
+}
+
 impl Iterate for BatchIterator {
     fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
+        let index_mapper = ctx.index_mapper.clone().map(|map| mapper(map, self.size));
+        let mut inner = PollContext { index_mapper, ..PollContext::new(ctx.pipeline, ctx.waker) };
         while self.elements.len() < self.size {
-            match ready!(self.input.poll_next(ctx)) {
+            match ready!(self.input.poll_next(&mut inner)) {
                 Ok(Some(element)) => self.elements.push(element),
                 Ok(None) => break,
                 Err(error) => return Poll::Ready(Err(error)),

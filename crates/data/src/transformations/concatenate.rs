@@ -97,6 +97,10 @@ impl Dataset for Concatenate {
         }
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         check_index(self, "Concatenate", index)?;
         let first = self.parts[0].cardinality().map(|count| count.min(usize::MAX as u64));

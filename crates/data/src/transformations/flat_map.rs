@@ -11,7 +11,7 @@ use crate::{
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
-use status::Result;
+use status::{Result, unimplemented_op};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -73,6 +73,13 @@ impl Dataset for FlatMap {
 
     fn cardinality(&self) -> Cardinality {
         Cardinality::Unknown
+    }
+
+    fn check_random_indexing(&self, _: Vec<Result<()>>) -> Result<()> {
+        Err(unimplemented_op!(
+            "Please consider applying maps on each dataset, concatenating them into one dataset and apply global \
+             shuffle dataset op onto the dataset to achieve the same result as flat map with global shuffling."
+        ))
     }
 }
 

@@ -91,6 +91,10 @@ impl Dataset for Map {
         if self.preserves_cardinality { self.input.cardinality() } else { Cardinality::Unknown }
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         check_index(self, "Map", index)?;
         mapped(pipeline, &self.function, self.input.element_at(pipeline, index)?)

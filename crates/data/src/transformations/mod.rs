@@ -19,6 +19,7 @@ mod empty;
 mod filter;
 mod filter_by_last_component;
 mod flat_map;
+mod global_shuffle;
 mod group_by_reducer;
 mod group_by_window;
 mod ignore_errors;
@@ -93,6 +94,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     filter::OPS,
     filter_by_last_component::OPS,
     flat_map::OPS,
+    global_shuffle::OPS,
     group_by_reducer::OPS,
     group_by_window::OPS,
     ignore_errors::OPS,

@@ -91,6 +91,10 @@ impl Dataset for WithOptions {
         Some(self.serialized.clone())
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         self.input.element_at(pipeline, index)
     }

@@ -75,6 +75,17 @@ impl Dataset for Repeat {
         }
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect::<Result<()>>()?;
+        match self.count {
+            Some(1..) => Ok(()),
+            count => {
+                let count = if count.is_some() { 0 } else { -1 };
+                Err(failed_precondition!("`repeat({count})` does not support random access of tf.data datasets."))
+            }
+        }
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         check_index(self, "Repeat", index)?;
         match self.input.cardinality() {

@@ -108,6 +108,10 @@ impl Dataset for Shard {
         self.input.cardinality().map(|count| count / shards + u64::from(index < count % shards))
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         check_index(self, "Shard", index)?;
         let choice = self.choice.ok_or_else(|| failed_precondition!("The shard is not chosen"))?;

@@ -11,7 +11,7 @@ use crate::{
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
-use status::{Result, out_of_range};
+use status::{Result, failed_precondition, out_of_range};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -63,6 +63,15 @@ impl Dataset for Skip {
 
     fn cardinality(&self) -> Cardinality {
         self.input.cardinality().map(|count| self.count.map_or(0, |skipped| count.saturating_sub(skipped)))
+    }
+
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        if self.count.is_none() {
+            return Err(failed_precondition!(
+                "Global shuffling does not support empty dataset or skipping the entire dataset. Got skip(-1)."
+            ));
+        }
+        inputs.into_iter().collect()
     }
 
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {

@@ -78,6 +78,10 @@ impl Dataset for Take {
         }
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         check_index(self, "Take", index)?;
         self.input.element_at(pipeline, index)

@@ -68,6 +68,10 @@ impl Dataset for Zip {
         self.parts.iter().map(|part| part.cardinality()).fold(Cardinality::Infinite, shorter)
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         check_index(self, "Zip", index)?;
         let mut parts = self.parts.iter().map(|part| part.element_at(pipeline, index)).collect::<Result<Vec<_>>>()?;

@@ -129,8 +129,10 @@ fn narrowed(shape: Shape, dtype: DType, values: &[u64]) -> Result<Tensor> {
     }
 }
 
-/// Encrypts `index` until it is not above `limit`. The walk ends because the cipher is a permutation.
-fn shuffled(index: u64, key: [u32; 3], limit: u64, rounds: usize) -> u64 {
+/// The place of `index` in the random permutation of the numbers up to `limit` that follows from `key`. `index` must not
+/// be above `limit`; `rounds` is even and at least 4.
+// Encrypts until the result is in range. The walk ends because the cipher is a permutation.
+pub fn shuffled(index: u64, key: [u32; 3], limit: u64, rounds: usize) -> u64 {
     if limit == 0 {
         return 0;
     }

@@ -77,6 +77,10 @@ impl Dataset for MemoryCache {
         self.input.cardinality()
     }
 
+    fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {
+        inputs.into_iter().collect()
+    }
+
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         match self.cardinality() {
             Cardinality::Finite(count) if index as u64 >= count => {
