@@ -54,10 +54,15 @@ fn check_input(input: &DatasetRef) -> Result<()> {
             "`global_shuffle` requires the input dataset to have a non-empty finite cardinality. Got cardinality {} for \
              dataset {}DatasetOp::Dataset",
             input.cardinality().number(),
-            input.kind()
+            debug_kind(input.kind())
         )),
         _ => Ok(()),
     }
+}
+
+/// The kind of a dataset as TensorFlow describes it: `Skip` for `FiniteSkip`.
+fn debug_kind(kind: &str) -> &str {
+    ["Finite", "Forever", "Empty"].iter().find_map(|prefix| kind.strip_prefix(prefix)).unwrap_or(kind)
 }
 
 /// An error with its code in TensorFlow's form.
