@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use status::{Result, not_found};
 use std::sync::Arc;
-use tensor::Tensor;
+use tensor::{DType, Tensor};
 
 /// The largest constant in bytes that folding creates: a larger one costs more memory than it saves time.
 const MAX_FOLDED: usize = 1 << 20;
@@ -144,7 +144,8 @@ impl<'a> Simplify<'a> {
             }
             return;
         }
-        if node.output_types.len() != 1 || node.inputs.is_empty() {
+        // Objects of the process, such as datasets, cannot be the value of an attribute.
+        if node.inputs.is_empty() || !matches!(node.output_types[..], [dtype] if !is_object(dtype)) {
             return;
         }
         let inputs: Option<Vec<Tensor>> =
@@ -199,6 +200,10 @@ impl<'a> Simplify<'a> {
         }
         drop_unused(self.graph, self.kernels, &self.requested);
     }
+}
+
+fn is_object(dtype: DType) -> bool {
+    matches!(dtype, DType::RESOURCE | DType::VARIANT)
 }
 
 /// The nodes in topological order, without those that are in a loop or behind one.
