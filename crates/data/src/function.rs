@@ -197,6 +197,11 @@ impl Call {
         Poll::Pending
     }
 
+    /// Lets the call run to its end, which nothing waits for.
+    pub fn detach(self) {
+        self.slot.0.lock().ended = true;
+    }
+
     /// True if `poll` would return the results.
     pub fn is_ready(&self) -> bool {
         self.slot.0.lock().result.is_some()
@@ -218,6 +223,7 @@ struct Slot(Mutex<SlotState>);
 #[derive(Default)]
 struct SlotState {
     result: Option<Result<Outputs>>,
+    /// Dropping the call does not cancel it any more.
     ended: bool,
     waker: Option<Waker>,
 }

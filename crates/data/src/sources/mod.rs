@@ -4,6 +4,7 @@ mod csv;
 mod csv_fields;
 mod files;
 mod fixed_length;
+mod generator;
 mod indexed;
 mod list;
 mod matching_files;
@@ -24,6 +25,7 @@ use op::Op;
 pub(crate) const TABLES: &[&[Op]] = &[
     csv::OPS,
     fixed_length::OPS,
+    generator::OPS,
     list::OPS,
     matching_files::OPS,
     python::OPS,
