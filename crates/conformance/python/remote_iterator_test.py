@@ -14,7 +14,7 @@ class RemoteIteratorTest(unittest.TestCase):
     def setUpClass(cls):
         cls.targets = cls.enterClassContext(serving.cluster("flowgrid", {"worker": 2}, ["--cpu-devices", "3"]))["worker"]
 
-    def read_from(self, target_device, iterator_device):
+    def read_from(self, target_device, iterator_device, node_device=None):
         with tf.Graph().as_default():
             with tf.device(iterator_device):
                 iterator = tf1.data.make_initializable_iterator(tf1.data.Dataset.range(3))
@@ -22,7 +22,7 @@ class RemoteIteratorTest(unittest.TestCase):
 
             @tf.function(autograph=False)
             def body(text):
-                with tf.device(None):
+                with tf.device(node_device):
                     found = tf1.data.Iterator.from_string_handle(text, tf.int64, ())
                     return found.get_next()
 
@@ -46,6 +46,10 @@ class RemoteIteratorTest(unittest.TestCase):
 
     def test_a_short_name_means_a_device_of_the_same_task(self):
         self.assertEqual(self.read_from("/cpu:2", "/job:worker/task:0/device:CPU:2"), [0, 1, 2])
+
+    def test_the_target_counts_and_not_what_the_nodes_of_the_function_name(self):
+        for device in "/job:worker/replica:0/task:0/device:CPU:1", "/job:worker/replica:0/task:1/device:CPU:2":
+            self.assertEqual(self.read_from(device, device, "/job:worker/task:0/device:CPU:0"), [0, 1, 2])
 
     def test_the_wrong_device_is_an_error(self):
         with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "Attempted create an iterator on device"):

@@ -116,10 +116,14 @@ fn called_by(node: &NodeDef) -> impl Iterator<Item = &str> {
 
 impl Library {
     fn instantiate(&self, function: &Function, device: &str) -> Result<Arc<dyn Callable>> {
+        self.instantiate_as(function, device, Placement::Requested)
+    }
+
+    fn instantiate_as(&self, function: &Function, device: &str, placement: Placement) -> Result<Arc<dyn Callable>> {
         if !self.functions.functions.contains_key(&function.name) && function.name != SYMBOLIC_GRADIENT {
             return Err(not_found!("Function {} is not defined", function.name));
         }
-        let key = instance(function, device);
+        let key = instance(function, device, placement);
         let mut callables = self.callables.lock();
         if callables.len() >= MAX_INSTANCES && !callables.contains_key(&key) {
             return Err(exhausted!(
@@ -132,6 +136,7 @@ impl Library {
                 library: self.own.clone(),
                 function: function.clone(),
                 device: device.to_string(),
+                placement,
                 program: OnceLock::new(),
             })
         });
@@ -141,7 +146,7 @@ impl Library {
     /// The function on the device that a call names, seen from another device.
     fn instantiate_on(self: &Arc<Self>, function: &Function, target: &str, from: &str) -> Result<Arc<dyn Callable>> {
         match self.devices.target(target, from)? {
-            Target::Here(device) => self.instantiate(function, &device),
+            Target::Here(device) => self.instantiate_as(function, &device, Placement::OneDevice),
             Target::There(task, device) => {
                 let def = self.functions.functions.get(&function.name);
                 let def = def.ok_or_else(|| not_found!("Function {} is not defined", function.name))?;
@@ -150,15 +155,22 @@ impl Library {
                     Ok(each.collect::<Result<Vec<_>>>()?.concat())
                 };
                 let (args, results) = (types(&def.signature.inputs)?, types(&def.signature.outputs)?);
-                let (functions, function) = (self.functions.clone(), function.clone());
+                let (functions, function) = (Arc::new(self.without_devices_of(def)), function.clone());
                 task.function(RemoteFunction { functions, function, device, args, results })
             }
         }
     }
 
+    /// The functions, of which one runs on the device of its caller alone.
+    fn without_devices_of(&self, def: &FunctionDef) -> FunctionLibrary {
+        let mut functions = (*self.functions).clone();
+        functions.functions.insert(def.signature.name.clone(), Arc::new(without_devices(def)));
+        functions
+    }
+
     /// Compiles the body of a function for a device.
-    fn prepare(self: &Arc<Self>, function: &Function, device: &str) -> Result<Arc<Program>> {
-        let def = match function.name.as_str() {
+    fn prepare(self: &Arc<Self>, function: &Function, device: &str, placement: Placement) -> Result<Arc<Program>> {
+        let mut def = match function.name.as_str() {
             SYMBOLIC_GRADIENT => self.gradient(function)?,
             name => self
                 .functions
@@ -167,8 +179,11 @@ impl Library {
                 .cloned()
                 .ok_or_else(|| not_found!("Function {name} is not defined"))?,
         };
+        if placement == Placement::OneDevice {
+            def = Arc::new(without_devices(&def));
+        }
         let graph = body_graph(&def, (function, device), self.kernels.registry().as_ref(), &self.functions)?;
-        let path = format!("{}/", instance(function, device));
+        let path = format!("{}/", instance(function, device, placement));
         Ok(Arc::new(compile(graph, &self.kernels, self, &path)?))
     }
 
@@ -188,11 +203,27 @@ impl Library {
     }
 }
 
+/// The devices on which the nodes of a body run.
+#[derive(Clone, Copy, PartialEq)]
+enum Placement {
+    /// Those that the nodes name, or else the device of the function.
+    Requested,
+    /// The device of the function: the caller chose it for all nodes.
+    OneDevice,
+}
+
 /// What distinguishes the instances of functions: the device, the name and the attributes. Attributes that begin with an
 /// underscore are hints of the client and change nothing.
-fn instance(function: &Function, device: &str) -> String {
+fn instance(function: &Function, device: &str, placement: Placement) -> String {
     let attrs: BTreeMap<_, _> = function.attrs.iter().filter(|(name, _)| !name.starts_with('_')).collect();
-    format!("{device} {} {attrs:?}", function.name)
+    let alone = if placement == Placement::OneDevice { "only " } else { "" };
+    format!("{alone}{device} {} {attrs:?}", function.name)
+}
+
+/// The function with nodes that name no device.
+fn without_devices(def: &FunctionDef) -> FunctionDef {
+    let without = |node: &Arc<NodeDef>| Arc::new(NodeDef { device: String::new(), ..(**node).clone() });
+    FunctionDef { nodes: def.nodes.iter().map(without).collect(), encoded: Default::default(), ..def.clone() }
 }
 
 /// The function with the attributes of a call substituted: every argument and result is one tensor of a fixed type.
@@ -216,6 +247,7 @@ struct Body {
     library: Weak<Library>,
     function: Function,
     device: String,
+    placement: Placement,
     program: OnceLock<Result<Arc<Program>>>,
 }
 
@@ -225,7 +257,7 @@ impl Callable for Body {
             Ok(library) => library,
             Err(error) => return done(Err(error)),
         };
-        let program = match self.program.get_or_init(|| library.prepare(&self.function, &self.device)) {
+        let program = match self.program.get_or_init(|| library.prepare(&self.function, &self.device, self.placement)) {
             Ok(program) => program.clone(),
             Err(error) => return done(Err(error.clone())),
         };
@@ -247,7 +279,7 @@ impl Callable for Body {
 
     fn fork(&self, forks: &Forks) -> Result<Arc<dyn Callable>> {
         let library = forks.libraries::<LibraryForks>().of(&self.library()?);
-        let body = library.instantiate(&self.function, &self.device)?;
+        let body = library.instantiate_as(&self.function, &self.device, self.placement)?;
         Ok(Arc::new(Forked { library, body }))
     }
 
