@@ -2,10 +2,11 @@
 
 use super::columns::{Column, read_batch, read_single};
 use super::spec::{Dense, DenseForm, Ragged, Sparse, Spec, count, dense, same_length, shapes};
+use graph::{AttrValue, ShapeQuery};
 use op::shapes::unknown;
 use op::{Inputs, Kernel, Op, Outputs, Setup, Value, many};
 use status::{Result, invalid};
-use tensor::{Bytes, DType, Tensor};
+use tensor::{Bytes, DType, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = parsers! {
     "ParseExample(serialized: string, names: string, sparse_keys: Nsparse * string, dense_keys: Ndense * string, \
@@ -18,8 +19,34 @@ pub(crate) const OPS: &[Op] = parsers! {
      sparse_shapes: num_sparse * int64, dense_values: [Tdense], ragged_values: [ragged_value_types], \
      ragged_row_splits: [ragged_split_types]; Tdense: list({float, int64, string}) >= 0; num_sparse: int >= 0; \
      sparse_types: list({float, int64, string}) >= 0; ragged_value_types: list({float, int64, string}) >= 0; \
-     ragged_split_types: list({int32, int64}) >= 0; dense_shapes: list(shape) >= 0", unknown, example_v2_kernel;
+     ragged_split_types: list({int32, int64}) >= 0; dense_shapes: list(shape) >= 0", example_v2_shapes, example_v2_kernel;
 };
+
+/// Dense features have a dimension of examples in front if there are several; sparse ones have it as a column of their
+/// indices, and ragged ones as their row splits.
+fn example_v2_shapes(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
+    let list = |name: &str| match query.attr(name)? {
+        AttrValue::List(list) => Ok(list),
+        _ => Err(invalid!("attr '{name}' of {} is not of type 'list'", query.def.name)),
+    };
+    let AttrValue::Int(sparse) = *query.attr("num_sparse")? else { return unknown(query) };
+    let (dense, ragged) = (&list("dense_shapes")?.shapes, list("ragged_value_types")?.types.len());
+    let Some(examples) = query.inputs.first().and_then(PartialShape::dims).filter(|dims| dims.len() <= 1) else {
+        return unknown(query);
+    };
+    let sparse = usize::try_from(sparse).unwrap_or(0).min(query.outputs);
+    let rank = examples.len() as i64 + 1;
+    let mut shapes = vec![PartialShape::new(&[-1, rank]); sparse];
+    shapes.extend(vec![PartialShape::new(&[-1]); sparse]);
+    shapes.extend(vec![PartialShape::new(&[rank]); sparse]);
+    shapes.extend(dense.iter().map(|shape| match shape.dims() {
+        Some(dims) => PartialShape::new(&[examples, dims].concat()),
+        None => PartialShape::unknown(),
+    }));
+    shapes.extend(vec![PartialShape::new(&[-1]); ragged]);
+    shapes.extend(vec![PartialShape::new(&[-1]); ragged]);
+    if shapes.len() == query.outputs { Ok(shapes) } else { unknown(query) }
+}
 
 fn example_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let forms = DenseForm::list(&setup.types("Tdense")?, &shapes(setup, "dense_shapes")?)?;
