@@ -1,4 +1,4 @@
-//! Names of ops outside `ops` and `data`: the section of ARCHITECTURE.md against the constants and the code.
+//! Names of ops outside `ops`, `data` and `input`: the section of ARCHITECTURE.md against the constants and the code.
 
 use crate::root;
 use std::collections::BTreeSet;
@@ -48,11 +48,12 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// True for code that runs in production outside `ops` and `data`.
+/// True for code that runs in production outside `ops`, `data` and `input`.
 fn counts(path: &str) -> bool {
     let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
-    let may_name_ops =
-        ["crates/ops/", "crates/data/", "crates/conformance/"].iter().any(|folder| path.starts_with(folder));
+    let may_name_ops = ["crates/ops/", "crates/data/", "crates/input/", "crates/conformance/"]
+        .iter()
+        .any(|folder| path.starts_with(folder));
     path.contains("/src/") && !is_test && !may_name_ops && path != CONSTANTS
 }
 

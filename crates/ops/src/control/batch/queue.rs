@@ -14,7 +14,7 @@ pub(super) struct Policy {
     pub sizes: Vec<usize>,
     /// More batches than this do not wait.
     pub most_waiting: usize,
-    /// So many batches run at a time.
+    /// The number of batches that run at a time.
     pub running: usize,
 }
 
