@@ -197,9 +197,11 @@ impl Call {
         Poll::Pending
     }
 
-    /// Lets the call run to its end, which nothing waits for.
+    /// Lets the call run to its end, which nothing waits for; an error is logged.
     pub fn detach(self) {
-        self.slot.0.lock().ended = true;
+        let mut state = self.slot.0.lock();
+        (state.ended, state.detached) = (true, true);
+        state.log_if_detached();
     }
 
     /// True if `poll` would return the results.
@@ -225,7 +227,16 @@ struct SlotState {
     result: Option<Result<Outputs>>,
     /// Dropping the call does not cancel it any more.
     ended: bool,
+    detached: bool,
     waker: Option<Waker>,
+}
+
+impl SlotState {
+    fn log_if_detached(&self) {
+        if let (true, Some(Err(error))) = (self.detached, &self.result) {
+            tracing::warn!("a function of an input pipeline failed after the end of its iterator: {error}");
+        }
+    }
 }
 
 impl Slot {
@@ -234,6 +245,7 @@ impl Slot {
             let mut state = self.0.lock();
             state.result = Some(result);
             state.ended = true;
+            state.log_if_detached();
             state.waker.take()
         };
         if let Some(waker) = waker {
