@@ -495,6 +495,22 @@ pub fn experimental_map_and_batch_dataset(
         .attr("output_shapes", AttrList { shapes: output_shapes.to_vec(), ..AttrList::default() })
 }
 
+/// `ExperimentalMapDataset(input_dataset: variant, other_arguments: [Targuments]) -> handle: variant`.
+pub fn experimental_map_dataset(
+    input_dataset: &Output,
+    other_arguments: &[Output],
+    f: &Function,
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+) -> OpBuilder {
+    input_dataset.scope().op("ExperimentalMapDataset")
+        .input(input_dataset)
+        .inputs(other_arguments)
+        .attr("f", f.clone())
+        .attr("output_types", AttrList { types: output_types.to_vec(), ..AttrList::default() })
+        .attr("output_shapes", AttrList { shapes: output_shapes.to_vec(), ..AttrList::default() })
+}
+
 /// `ExperimentalMaxIntraOpParallelismDataset(input_dataset: variant, max_intra_op_parallelism: int64) -> handle: variant`.
 pub fn experimental_max_intra_op_parallelism_dataset(
     input_dataset: &Output,
@@ -791,6 +807,24 @@ pub fn flat_map_dataset(
 /// `GetOptions(input_dataset: variant) -> serialized_options: string`.
 pub fn get_options(input_dataset: &Output) -> OpBuilder {
     input_dataset.scope().op("GetOptions").input(input_dataset)
+}
+
+/// `GlobalShuffleDataset(input_dataset: variant, seed: int64, seed2: int64, seed_generator: resource) -> handle: variant`.
+pub fn global_shuffle_dataset(
+    input_dataset: &Output,
+    seed: &Output,
+    seed2: &Output,
+    seed_generator: &Output,
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+) -> OpBuilder {
+    input_dataset.scope().op("GlobalShuffleDataset")
+        .input(input_dataset)
+        .input(seed)
+        .input(seed2)
+        .input(seed_generator)
+        .attr("output_types", AttrList { types: output_types.to_vec(), ..AttrList::default() })
+        .attr("output_shapes", AttrList { shapes: output_shapes.to_vec(), ..AttrList::default() })
 }
 
 /// `GroupByReducerDataset(input_dataset: variant, key_func_other_arguments: [Tkey_func_other_arguments], init_func_other_arguments: [Tinit_func_other_arguments], reduce_func_other_arguments: [Treduce_func_other_arguments], finalize_func_other_arguments: [Tfinalize_func_other_arguments]) -> handle: variant`.
