@@ -73,9 +73,15 @@ def check_placement(test, graph, names, targets):
         test.assertEqual(placement["total"], "/job:ps/replica:0/task:0/device:CPU:0")
 
 
+def check_squares(test, graph, names, targets):
+    """The pipeline ran on the server."""
+    test.assertEqual(names["squares"].tolist(), [0, 1, 4, 9])
+
+
 # What is done with each block once it ran: every Python block needs an entry.
 CHECKS = {
     "README.md:0": check_readme,
+    "docs/input-pipelines.md:0": check_squares,
     "docs/journal.md:0": check_chief,
     "docs/reports.md:0": check_counter("sent"),
     "docs/server.md:0": check_placement,
