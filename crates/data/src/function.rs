@@ -129,8 +129,8 @@ impl FunctionRun {
         let (env, spare) = (environment.env.clone(), self.spare.clone());
         let done = move |result: Result<Outputs>| {
             let has_succeeded = result.is_ok();
-            slot.finish(result); // first: until then, dropping the call cancels the environment
-            if has_succeeded {
+            // A call that was dropped may be cancelling its environment right now, so no other call may get it.
+            if slot.finish(result) && has_succeeded {
                 keep(&spare, environment);
             }
         };
@@ -212,9 +212,13 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if !self.slot.0.lock().ended {
-            self.cancel.cancel(cancelled!("Function call was cancelled"));
+        let mut state = self.slot.0.lock();
+        if state.ended {
+            return;
         }
+        state.dropped = true;
+        drop(state); // what is cancelled may finish the call
+        self.cancel.cancel(cancelled!("Function call was cancelled"));
     }
 }
 
@@ -228,6 +232,8 @@ struct SlotState {
     /// Dropping the call does not cancel it any more.
     ended: bool,
     detached: bool,
+    /// The call was dropped before its end.
+    dropped: bool,
     waker: Option<Waker>,
 }
 
@@ -240,17 +246,19 @@ impl SlotState {
 }
 
 impl Slot {
-    fn finish(&self, result: Result<Outputs>) {
-        let waker = {
+    /// Stores the result; false if the call was dropped before.
+    fn finish(&self, result: Result<Outputs>) -> bool {
+        let (waker, dropped) = {
             let mut state = self.0.lock();
             state.result = Some(result);
             state.ended = true;
             state.log_if_detached();
-            state.waker.take()
+            (state.waker.take(), state.dropped)
         };
         if let Some(waker) = waker {
             waker.wake();
         }
+        !dropped
     }
 }
 

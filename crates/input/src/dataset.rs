@@ -51,6 +51,10 @@ impl Dataset {
     }
 
     /// One element with these components.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are no components, because they say to which graph the dataset belongs.
     pub fn from_tensors(components: impl Structure) -> Dataset {
         let components = components.unpack();
         let shapes = components.iter().map(Output::shape).collect();
@@ -58,6 +62,10 @@ impl Dataset {
     }
 
     /// One element for each row: the components are sliced along their first dimension.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are no components, because they say to which graph the dataset belongs.
     pub fn from_slices(components: impl Structure) -> Dataset {
         let components = components.unpack();
         let shapes = components.iter().map(|component| crate::shapes::without_first(&component.shape())).collect();

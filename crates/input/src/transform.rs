@@ -149,6 +149,10 @@ impl Dataset {
     }
 
     /// Elements with the components of one element of each dataset; it ends with the shortest.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are no datasets.
     pub fn zip(datasets: &[&Dataset]) -> Dataset {
         let first = datasets.first().expect("zip needs at least one dataset");
         let handles: Vec<Output> = datasets.iter().map(|dataset| dataset.handle().clone()).collect();
