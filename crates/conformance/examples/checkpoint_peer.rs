@@ -1,6 +1,6 @@
 //! The Rust half of `checkpoint_test.py`: writes and reads checkpoints, graphs and saved models as it is told.
 
-use flowgrid::ops::data_structures::lookup::{access::lookup_table_find, table::hash_table};
+use flowgrid::ops::data_structures::lookup::{hash_table, lookup_table_find};
 use flowgrid::prelude::*;
 use flowgrid::train::saved_model::{MetaGraphOptions, SERVING, SavedModelBuilder, load, predict_signature};
 use flowgrid::train::saver::Saver;

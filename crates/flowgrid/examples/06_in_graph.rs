@@ -4,7 +4,7 @@
 //! Give the target of a worker to use a cluster that runs already: one with two ps and three workers, ours or
 //! TensorFlow's.
 
-use flowgrid::ops::array::split::split;
+use flowgrid::ops::array::split;
 use flowgrid::prelude::*;
 
 const WORKERS: usize = 3;

@@ -5,7 +5,7 @@ use crate::layers::collection;
 use crate::prelude::*;
 use crate::train::QueueRunner;
 use graph::AttrValue;
-use ops::data_structures::lookup::access::initialize_table;
+use ops::data_structures::lookup::initialize_table;
 
 /// How many values each collection has after a model was built and a scaffold finished its graph.
 const EXPECTED: &[(&str, usize)] = &[

@@ -43,7 +43,7 @@ impl Dataset {
 
     /// The integers of a range with a step, which may be negative: `range_by(scope, 5..0, -2)` is 5, 3, 1.
     pub fn range_by(scope: &Scope, range: Range<i64>, step: i64) -> Dataset {
-        let number = |value: i64| ops::array::constant::constant(scope, Tensor::scalar(value));
+        let number = |value: i64| ops::array::constant(scope, Tensor::scalar(value));
         let (start, stop, step) = (number(range.start), number(range.end), number(step));
         Dataset::build(scope, "RangeDataset", vec![DType::I64], vec![PartialShape::scalar()], |op| {
             op.input(&start).input(&stop).input(&step)
@@ -75,8 +75,7 @@ impl Dataset {
     /// The values of an iterator of the program. They become a part of the graph, so use files for what is large.
     pub fn from_iterator<T: Into<Tensor>>(scope: &Scope, values: impl IntoIterator<Item = T>) -> Dataset {
         let tensors: Vec<Tensor> = values.into_iter().map(Into::into).collect();
-        let constants: Vec<Output> =
-            tensors.iter().map(|tensor| ops::array::constant::constant(scope, tensor.clone())).collect();
+        let constants: Vec<Output> = tensors.iter().map(|tensor| ops::array::constant(scope, tensor.clone())).collect();
         let Some(first) = tensors.first() else {
             scope.graph().fail(invalid!("A dataset of an iterator needs at least one value, which says its type"));
             return Dataset::range(scope, 0..0);
@@ -154,7 +153,7 @@ impl Dataset {
 
     /// A constant of the pipeline.
     pub(crate) fn constant(&self, value: Tensor) -> Output {
-        ops::array::constant::constant(self.scope(), value)
+        ops::array::constant(self.scope(), value)
     }
 
     /// Records a building error and returns this dataset, so that a chain of calls goes on.

@@ -1,7 +1,7 @@
 //! Parsing of Example messages by a description of their features.
 
 use graph::{AttrList, AttrValue, Output};
-use ops::array::constant::constant;
+use ops::array::constant;
 use status::{Result, invalid};
 use std::collections::BTreeMap;
 use tensor::{Bytes, DType, PartialShape, Tensor};
@@ -102,7 +102,7 @@ impl Features {
 ///
 /// let graph = Graph::with_ops(data::registry());
 /// let message = Example::new().with("x", Values::Floats(vec![0.5, 1.0])).encode();
-/// let message = ops::array::constant::constant(&graph.root(), Tensor::string(message));
+/// let message = ops::array::constant(&graph.root(), Tensor::string(message));
 /// let features = parse_example(&message, &[("x", Feature::fixed(DType::F32, &[2]))])?;
 /// let x: [f32; 2] = Session::local(&graph).run(&features.dense("x")?)?;
 /// assert_eq!(x, [0.5, 1.0]);

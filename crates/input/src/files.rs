@@ -114,7 +114,7 @@ fn names<N: AsRef<str>>(scope: &Scope, files: impl IntoIterator<Item = N>) -> Ou
 }
 
 fn constant(scope: &Scope, value: Tensor) -> Output {
-    ops::array::constant::constant(scope, value)
+    ops::array::constant(scope, value)
 }
 
 fn compression_name(compression: Compression) -> &'static str {

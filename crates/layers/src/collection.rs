@@ -58,7 +58,7 @@ pub const ASSET_FILEPATHS: &str = "asset_filepaths";
 pub const EVAL_STEP: &str = "eval_step";
 /// Nodes that initialize what a saved model added.
 pub const SAVED_MODEL_INITIALIZERS: &str = "saved_model_initializers";
-pub use ops::data_structures::lookup::access::TABLE_INITIALIZERS;
+pub use ops::data_structures::lookup::TABLE_INITIALIZERS;
 
 /// All variables of a graph, in the order in which they were created.
 pub fn global_variables(graph: &Graph) -> Vec<Variable> {
@@ -88,7 +88,7 @@ pub fn global_variables_initializer(graph: &Graph) -> Node {
 /// A node that initializes these variables.
 pub fn initializer(graph: &Graph, name: &str, variables: &[Variable]) -> Node {
     let initializers: Vec<Node> = variables.iter().map(|variable| variable.initializer().clone()).collect();
-    ops::control::no_op::group_in(&graph.root().named(name), &initializers)
+    ops::control::group_in(&graph.root().named(name), &initializers)
 }
 
 /// The names of those of these variables that are uninitialized when the node runs.

@@ -2,7 +2,7 @@
 
 use crate::ScopeOps;
 use graph::{Output, Scope};
-use ops::random::draw::{random_standard_normal, random_uniform, truncated_normal};
+use ops::random::{random_standard_normal, random_uniform, truncated_normal};
 use ops::raw;
 use tensor::{DType, Shape, Tensor};
 

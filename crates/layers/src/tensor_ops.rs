@@ -17,15 +17,15 @@ pub trait ScopeOps {
 
 impl ScopeOps for Scope {
     fn constant(&self, value: impl Into<Tensor>) -> Output {
-        ops::array::constant::constant(self, value.into())
+        ops::array::constant(self, value.into())
     }
 
     fn placeholder(&self, dtype: DType, dims: &[i64]) -> Output {
-        ops::array::constant::placeholder(self, dtype, PartialShape::new(dims))
+        ops::array::placeholder(self, dtype, PartialShape::new(dims))
     }
 
     fn group(&self, nodes: &[graph::Node]) -> graph::Node {
-        ops::control::no_op::group(self, nodes)
+        ops::control::group(self, nodes)
     }
 }
 

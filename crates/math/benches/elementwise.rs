@@ -6,9 +6,9 @@ use flowgrid_math::Pool;
 use flowgrid_math::elementwise::{cost, map, zip};
 use flowgrid_math::function::{Ordered, Real, cos_fast, sin_fast};
 use flowgrid_math::fused::{Binary, Instruction, Operand, Program, Unary, run};
-use flowgrid_math::reduce::{Reduction, Sum, reduce};
-use flowgrid_math::softmax::softmax;
-use flowgrid_math::transpose::{Permutation, transpose};
+use flowgrid_math::reduce::{Reduction, Sum, reduce_axes};
+use flowgrid_math::softmax;
+use flowgrid_math::{Permutation, transpose};
 
 /// The best of several runs, in gigabytes per second.
 fn measure(name: &str, bytes: usize, mut body: impl FnMut()) {
@@ -104,12 +104,12 @@ fn rows(pool: &Pool) {
     for (name, reduced) in [("sum_all", [true, true]), ("sum_rows", [false, true]), ("sum_columns", [true, false])] {
         let shape = Reduction::new(&[rows, width], &reduced);
         let mut sums = vec![0.0f32; shape.out_len()];
-        measure(name, 4 * n, || reduce(pool, 0.1, &shape, &x, &mut sums, Sum));
+        measure(name, 4 * n, || reduce_axes(pool, 0.1, &shape, &x, &mut sums, Sum));
     }
     let shape = Reduction::new(&[64, 1024], &[true, true]);
     let mut sum = [0.0f32];
     measure("sum of 256 KB, 100 times", 400 << 16, || {
-        (0..100).for_each(|_| reduce(pool, 0.1, &shape, &x[..1 << 16], &mut sum, Sum));
+        (0..100).for_each(|_| reduce_axes(pool, 0.1, &shape, &x[..1 << 16], &mut sum, Sum));
     });
     let permutation = Permutation::new(&[rows, width], &[1, 0]);
     measure("transpose", 8 * n, || transpose(pool, &permutation, &x, &mut z));

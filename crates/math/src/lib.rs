@@ -25,7 +25,7 @@ pub mod fft;
 pub mod function;
 pub mod fused;
 pub mod gemm;
-pub mod isotonic;
+mod isotonic;
 pub mod lanes;
 pub mod linalg;
 pub mod lrn;
@@ -37,9 +37,14 @@ pub mod pool_ties;
 pub mod pooling;
 pub mod reduce;
 pub mod rows;
-pub mod scatter;
-pub mod softmax;
-pub mod transpose;
+mod scatter;
+mod softmax;
+mod transpose;
+
+pub use isotonic::isotonic;
+pub use scatter::{for_each_row, gather, scatter};
+pub use softmax::{Logit, log_softmax, log_sum_exp, softmax, softmax_cross_entropy, sparse_softmax_cross_entropy};
+pub use transpose::{Permutation, transpose, transpose_clone};
 
 pub use pool::Pool;
 

@@ -4,7 +4,7 @@ use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
 use layers::Variable;
 use op::Gradient;
-use ops::training::adadelta::apply_adadelta;
+use ops::training::apply_adadelta;
 
 /// Zeiler 2012. Slots: `accum`, `accum_update`.
 #[derive(Clone)]

@@ -4,8 +4,8 @@ use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
 use layers::{ScopeOps, Variable};
 use op::Gradient;
-use ops::training::adagrad::{apply_adagrad, apply_adagrad_da};
-use ops::training::proximal::apply_proximal_adagrad;
+use ops::training::apply_proximal_adagrad;
+use ops::training::{apply_adagrad, apply_adagrad_da};
 use status::invalid;
 
 /// `a += g²; w -= rate g / √a`. Slot: `accumulator`.

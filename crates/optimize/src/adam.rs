@@ -4,7 +4,7 @@ use crate::{Rate, UpdateContext, UpdateRule};
 use graph::{Node, Output};
 use layers::{TensorOps, Variable};
 use op::{Gradient, Slices};
-use ops::training::adam::{apply_ada_max, apply_adam};
+use ops::training::{apply_ada_max, apply_adam};
 
 /// Kingma and Ba 2014. Slots: `m`, `v`; for all variables: `beta1_power`, `beta2_power`.
 #[derive(Clone)]

@@ -67,7 +67,7 @@ pub fn dense(gradient: &Gradient) -> Output {
 }
 
 fn half_square(scope: &Scope, values: &Output) -> Output {
-    ops::nn::l2_loss::l2_loss(&values.seen_from(scope))
+    ops::nn::l2_loss(&values.seen_from(scope))
 }
 
 fn choose(condition: &Output, yes: &Output, no: &Output) -> Output {

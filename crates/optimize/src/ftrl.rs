@@ -4,7 +4,7 @@ use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
 use layers::Variable;
 use op::Gradient;
-use ops::training::ftrl::{apply_ftrl, apply_ftrl_v2};
+use ops::training::{apply_ftrl, apply_ftrl_v2};
 
 /// McMahan et al. 2013. Slots: `accum`, `linear`.
 #[derive(Clone)]

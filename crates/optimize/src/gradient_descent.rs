@@ -4,9 +4,9 @@ use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
 use layers::Variable;
 use op::Gradient;
-use ops::training::gradient_descent::apply_gradient_descent;
-use ops::training::momentum::apply_momentum;
-use ops::training::proximal::apply_proximal_gradient_descent;
+use ops::training::apply_gradient_descent;
+use ops::training::apply_momentum;
+use ops::training::apply_proximal_gradient_descent;
 
 /// `w -= rate g`.
 #[derive(Clone)]

@@ -61,7 +61,7 @@ impl ExponentialMovingAverage {
             self.update(&beside, &average, &variable.read(&beside))
         };
         let updates: Vec<Node> = variables.iter().map(update).collect();
-        Some(ops::control::no_op::group_in(&scope, &updates))
+        Some(ops::control::group_in(&scope, &updates))
     }
 
     /// As [`ExponentialMovingAverage::apply`], for values that are not variables, such as a loss. Their averages
@@ -74,7 +74,7 @@ impl ExponentialMovingAverage {
             self.update(&beside, &average, &value.seen_from(&beside))
         };
         let updates: Vec<Node> = values.iter().map(update).collect();
-        Some(ops::control::no_op::group_in(&scope, &updates))
+        Some(ops::control::group_in(&scope, &updates))
     }
 
     /// The average of a variable, if there is one.

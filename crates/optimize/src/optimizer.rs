@@ -6,7 +6,7 @@ use graph::{Node, Output, Scope};
 use layers::collection::{TRAIN_OP, trainable_variables};
 use layers::{Kind, ScopeOps, Variable};
 use op::{Gradient, Slices};
-use ops::control::no_op::group_in;
+use ops::control::group_in;
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::collections::BTreeMap;

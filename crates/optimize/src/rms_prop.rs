@@ -4,7 +4,7 @@ use crate::{Rate, UpdateContext, UpdateRule};
 use graph::Node;
 use layers::Variable;
 use op::Gradient;
-use ops::training::rms_prop::{apply_centered_rms_prop, apply_rms_prop};
+use ops::training::{apply_centered_rms_prop, apply_rms_prop};
 
 /// Hinton 2012. Slots: `rms`, `mg` if centered, `momentum`.
 #[derive(Clone)]

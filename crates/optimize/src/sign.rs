@@ -5,7 +5,7 @@ use gradient::densify;
 use graph::Node;
 use layers::Variable;
 use op::Gradient;
-use ops::training::sign::{apply_add_sign, apply_power_sign};
+use ops::training::{apply_add_sign, apply_power_sign};
 
 /// `w -= rate (alpha + decay sign(g) sign(m)) g`. Slot: `m`.
 #[derive(Clone)]

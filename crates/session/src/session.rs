@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 /// ```
 /// use flowgrid_session::{Session, feeds};
 /// use graph::Graph;
-/// use ops::array::constant::placeholder;
+/// use ops::array::placeholder;
 /// use tensor::{DType, PartialShape};
 ///
 /// let graph = Graph::with_ops(data::registry());

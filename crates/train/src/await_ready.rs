@@ -2,7 +2,7 @@
 
 use graph::{AttrValue, Graph, GraphDef, ImportOptions, Output};
 use ops::names::IS_INITIALIZED;
-use ops::state::await_value::WAIT;
+use ops::state::WAIT;
 use session::{Feeds, RunOptions, Session, SessionConfig};
 use status::Result;
 use std::sync::Arc;

@@ -232,7 +232,7 @@ impl Accumulator {
         let name = format!("{}/{}", self.shared_name, arrived.name());
         let handle = raw::var_handle_op(&scope.after([node]), DType::I64, &PartialShape::scalar());
         let handle = handle.named(arrived.name()).attr("shared_name", name).output();
-        ops::state::read_variable::read_variable(&handle, DType::I64)
+        ops::state::read_variable(&handle, DType::I64)
     }
 }
 

@@ -6,5 +6,6 @@ mod examples;
 mod files;
 mod manifests;
 mod op_names;
+mod paths;
 mod quick;
 mod statements;

@@ -5,7 +5,7 @@ use graph::builtin_ops::CONST;
 use graph::{AttrList, AttrValue, DeviceSpec, Node, Output, Scope};
 use io::saved_model::Saver as SaverDef;
 use layers::Kind;
-use ops::control::no_op::group_in;
+use ops::control::group_in;
 use ops::names::{RESTORE_V2, SAVE_V2, SHARDED_FILENAME};
 use ops::raw;
 use status::Result;

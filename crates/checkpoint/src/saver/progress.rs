@@ -4,7 +4,7 @@ use super::saveable::Saveable;
 use graph::{DeviceSpec, Graph, Node, Output, Scope};
 use ops::names::{RESTORE_V2, SAVE_V2};
 use ops::raw;
-use ops::state::read_variable::read_variable;
+use ops::state::read_variable;
 use parking_lot::Mutex;
 use session::{COUNTERS, Session, Task};
 use status::Result;

@@ -219,7 +219,7 @@ fn a_save_and_a_restore_tell_how_far_they_are() {
             counters.map(|name| {
                 let handle = scope.op("VarHandleOp").attr("container", COUNTERS).attr("shared_name", name);
                 let handle = handle.attr("dtype", DType::I64).attr("shape", PartialShape::scalar()).output();
-                ops::state::read_variable::read_variable(&handle, DType::I64)
+                ops::state::read_variable(&handle, DType::I64)
             })
         });
         let session = Session::with_config(target, &graph, SessionConfig::default()).unwrap();

@@ -5,7 +5,7 @@ use crate::output::print_line;
 use crate::table;
 use anyhow::Result;
 use flowgrid::ops::raw;
-use flowgrid::ops::state::read_variable::read_variable;
+use flowgrid::ops::state::read_variable;
 use flowgrid::prelude::*;
 use flowgrid::{DeviceSpec, Task};
 use session::COUNTERS;

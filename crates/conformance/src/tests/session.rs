@@ -113,7 +113,7 @@ impl Built {
         let mut options = GradientOptions::default();
         for (output, value) in self.node.outputs().iter().zip(outputs).filter(|(output, _)| smooth(output)) {
             let weights = ramp(value)?;
-            options.grad_ys.push(Some(ops::array::constant::constant(&self.graph.root(), weights)));
+            options.grad_ys.push(Some(ops::array::constant(&self.graph.root(), weights)));
             ys.push(output.clone());
         }
         let xs: Vec<&(String, Output)> = self.inputs.iter().filter(|(_, output)| smooth(output)).collect();

@@ -6,7 +6,7 @@ use crate::{Element, Spec};
 use graph::ShapeQuery;
 use op::shapes;
 use op::{Ctx, Done, Grad, Home, Kernel, OnceCallback, Op, Outputs, PLAIN, Setup, Value, handle_of, later, outputs};
-use ops::data_structures::optional::optional_tensor;
+use ops::data_structures::optional_tensor;
 use status::{Result, invalid, out_of_range};
 use std::sync::Arc;
 use tensor::PartialShape;

@@ -7,7 +7,7 @@ use io::{Compression, FileSystems, RecordWriter};
 use op::shapes;
 use op::{Grad, Home, Inputs, Kernel, Op, PLAIN, Setup, later, outputs};
 use ops::checkpoint::systems;
-use ops::data_structures::lookup::fill::{Fill, table_to_fill};
+use ops::data_structures::lookup::{Fill, table_to_fill};
 use status::{Result, invalid, out_of_range};
 use tensor::{DType, Tensor};
 

@@ -10,7 +10,7 @@ use crate::{
 };
 use op::shapes;
 use op::{Grad, Home, Kernel, Op, Setup};
-use ops::random::index_shuffle::shuffled;
+use ops::random::shuffled;
 use status::{Code, Error, Result, failed_precondition, invalid, out_of_range};
 use std::sync::Arc;
 use std::task::{Poll, ready};

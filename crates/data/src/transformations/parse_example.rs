@@ -13,7 +13,7 @@ use crate::{
 };
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
-use ops::parsing::elements::{ElementParser, Features};
+use ops::parsing::{ElementParser, Features};
 use status::{Code, Error, Result, invalid};
 use std::sync::Arc;
 use std::task::{Poll, ready};

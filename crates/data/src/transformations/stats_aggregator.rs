@@ -6,7 +6,7 @@ use op::shapes;
 use op::{Grad, Home, Kernel, Op, PLAIN, Resource, Setup, handle_of, many, outputs};
 use ops::data_structures::named::{Unnamed, maker};
 use ops::summary::SummaryWriter;
-use ops::summary::histogram::Tally;
+use ops::summary::Tally;
 use parking_lot::Mutex;
 use status::{Result, invalid};
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ fn graph() -> Graph {
 #[test]
 fn functions_capture_outputs_of_the_graph_around_them() {
     let graph = graph();
-    let factor = ops::array::constant::placeholder(&graph.root(), DType::I64, PartialShape::scalar());
+    let factor = ops::array::placeholder(&graph.root(), DType::I64, PartialShape::scalar());
     let iterator = Dataset::range(&graph.root(), 0..3).map(|x: Output| &factor * x).make_initializable_iterator();
     let next: Output = iterator.next().unwrap();
     let session = Session::local(&graph);
@@ -34,7 +34,7 @@ fn a_wrong_number_of_arguments_is_a_building_error() {
 #[test]
 fn a_one_shot_iterator_needs_no_initializer() {
     let graph = graph();
-    let scale = ops::array::constant::constant(&graph.root(), Tensor::scalar(3i64));
+    let scale = ops::array::constant(&graph.root(), Tensor::scalar(3i64));
     let dataset = Dataset::range(&graph.root(), 1..4).map(|x: Output| x * &scale).batch(2);
     let next: Output = dataset.make_one_shot_iterator().next().unwrap();
     let session = Session::local(&graph);
@@ -61,8 +61,8 @@ fn an_iterator_can_begin_another_dataset() {
 #[test]
 fn a_tensor_of_another_graph_is_named() {
     let (a, b) = (graph(), graph());
-    let x = ops::array::constant::constant(&a.root(), Tensor::scalar(1f32));
-    let y = ops::array::constant::constant(&b.root(), Tensor::scalar(1f32));
+    let x = ops::array::constant(&a.root(), Tensor::scalar(1f32));
+    let y = ops::array::constant(&b.root(), Tensor::scalar(1f32));
     let _ = &x + &y;
     let message = a.check().unwrap_err().message;
     assert!(message.contains("must be from the same graph as the AddV2 that reads it"), "{message}");

@@ -3,8 +3,8 @@
 use super::{Activation, Layer, Phase};
 use crate::{Initializer, VariableScope};
 use graph::Output;
-use ops::nn::bias::bias_add;
-use ops::nn::conv2d::conv2d;
+use ops::nn::bias_add;
+use ops::nn::conv2d;
 
 /// A convolution with variables `kernel` and `bias`.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use super::{Activation, Layer, Phase};
 use crate::{Initializer, TensorOps, VariableScope};
 use graph::Output;
-use ops::nn::bias::bias_add;
+use ops::nn::bias_add;
 
 /// `activation(x kernel + bias)`, with variables `kernel` and `bias`.
 #[derive(Clone)]

@@ -43,7 +43,7 @@ pub fn dropout(x: &Output, rate: f64, seed: Option<i64>) -> Output {
         return x.clone();
     }
     let scope = x.scope();
-    let random = ops::random::draw::random_uniform(&x.dims(), x.dtype(), seed);
+    let random = ops::random::random_uniform(&x.dims(), x.dtype(), seed);
     let kept = ops::raw::greater_equal(&random, &random.like(rate)).output();
     let scaled = x * (1.0 / (1.0 - rate));
     ops::raw::select_v2(&kept, &scaled, &scope.constant(0f32).cast(x.dtype())).output()

@@ -3,8 +3,8 @@
 use super::{Layer, Phase};
 use crate::VariableScope;
 use graph::Output;
-use ops::nn::avg_pool::avg_pool;
-use ops::nn::max_pool::max_pool;
+use ops::nn::avg_pool;
+use ops::nn::max_pool;
 
 /// The maximum of each window as a layer; see [`max_pool2d`].
 #[derive(Clone, Copy, Debug)]

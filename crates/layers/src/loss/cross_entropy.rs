@@ -3,7 +3,7 @@
 use super::{Reduction, weighted};
 use crate::TensorOps;
 use graph::Output;
-use ops::nn::cross_entropy::{softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits};
+use ops::nn::{softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits};
 
 /// The cross entropy of logits with the softmax of rows, for labels that are probabilities.
 pub fn softmax_cross_entropy(labels: &Output, logits: &Output) -> Output {

@@ -31,7 +31,7 @@ pub fn hinge_loss(labels: &Output, logits: &Output) -> Output {
 
 /// Half the sum of squares, for regularization.
 pub fn l2_loss(x: &Output) -> Output {
-    ops::nn::l2_loss::l2_loss(x)
+    ops::nn::l2_loss(x)
 }
 
 fn squared_difference(x: &Output, y: &Output) -> Output {

@@ -6,7 +6,7 @@ pub use builder::QueueBuilder;
 
 use builder::Order;
 use graph::{AttrList, AttrValue, Graph, Node, OpBuilder, Output, Scope};
-use ops::array::identity::ensure_shape;
+use ops::array::ensure_shape;
 use ops::raw;
 use tensor::{DType, PartialShape};
 

@@ -15,7 +15,7 @@ pub use slice::SaveSlice;
 
 use graph::{Fetch, Fetchable, Graph, Node, Output, Scope};
 use ops::raw;
-use ops::state::scatter::Update;
+use ops::state::Update;
 use std::ops::Deref;
 use std::sync::Arc;
 use tensor::{DType, PartialShape, Shape};
@@ -76,7 +76,7 @@ impl Variable {
         let scope = scope.beside(self.0.handle.node());
         let handle = self.0.handle.seen_from(&scope);
         match self.kind() {
-            Kind::Resource => ops::state::read_variable::read_variable(&handle, self.dtype()),
+            Kind::Resource => ops::state::read_variable(&handle, self.dtype()),
             Kind::Reference => raw::identity(&handle).named("read").output(),
         }
     }
@@ -130,8 +130,8 @@ impl Variable {
     pub fn assign(&self, value: &Output) -> Node {
         let handle = self.seen_beside(value.scope());
         match self.kind() {
-            Kind::Resource => ops::state::assign_variable::assign_variable(&handle, value),
-            Kind::Reference => ops::state::assign::assign(&handle, value).node().clone(),
+            Kind::Resource => ops::state::assign_variable(&handle, value),
+            Kind::Reference => ops::state::assign(&handle, value).node().clone(),
         }
     }
 
@@ -139,8 +139,8 @@ impl Variable {
     pub fn assign_add(&self, value: &Output) -> Node {
         let handle = self.seen_beside(value.scope());
         match self.kind() {
-            Kind::Resource => ops::state::assign_variable::assign_add_variable(&handle, value),
-            Kind::Reference => ops::state::assign::assign_add(&handle, value).node().clone(),
+            Kind::Resource => ops::state::assign_add_variable(&handle, value),
+            Kind::Reference => ops::state::assign_add(&handle, value).node().clone(),
         }
     }
 
@@ -148,8 +148,8 @@ impl Variable {
     pub fn assign_sub(&self, value: &Output) -> Node {
         let handle = self.seen_beside(value.scope());
         match self.kind() {
-            Kind::Resource => ops::state::assign_variable::assign_sub_variable(&handle, value),
-            Kind::Reference => ops::state::assign::assign_sub(&handle, value).node().clone(),
+            Kind::Resource => ops::state::assign_sub_variable(&handle, value),
+            Kind::Reference => ops::state::assign_sub(&handle, value).node().clone(),
         }
     }
 
@@ -171,8 +171,8 @@ impl Variable {
     fn scatter(&self, update: Update, indices: &Output, rows: &Output) -> Node {
         let handle = self.seen_beside(rows.scope());
         match self.kind() {
-            Kind::Resource => ops::state::scatter::resource_scatter(update, &handle, indices, rows),
-            Kind::Reference => ops::state::scatter::scatter(update, &handle, indices, rows).node().clone(),
+            Kind::Resource => ops::state::resource_scatter(update, &handle, indices, rows),
+            Kind::Reference => ops::state::scatter(update, &handle, indices, rows).node().clone(),
         }
     }
 
@@ -180,8 +180,8 @@ impl Variable {
     pub fn gather(&self, indices: &Output) -> Output {
         let handle = self.seen_beside(indices.scope());
         match self.kind() {
-            Kind::Resource => ops::state::resource_gather::resource_gather(&handle, indices, self.dtype()),
-            Kind::Reference => ops::array::gather::gather(&handle, indices),
+            Kind::Resource => ops::state::resource_gather(&handle, indices, self.dtype()),
+            Kind::Reference => ops::array::gather(&handle, indices),
         }
     }
 
@@ -189,8 +189,8 @@ impl Variable {
     pub fn is_initialized(&self) -> Output {
         let handle = self.seen_beside(&self.graph().root());
         match self.kind() {
-            Kind::Resource => ops::state::var_handle::var_is_initialized(&handle),
-            Kind::Reference => ops::state::ref_variable::is_variable_initialized(&handle),
+            Kind::Resource => ops::state::var_is_initialized(&handle),
+            Kind::Reference => ops::state::is_variable_initialized(&handle),
         }
     }
 

@@ -8,6 +8,6 @@ mod shape;
 
 pub use arg::{Position, argmax, argmin};
 pub use fold::{Accumulate, All, Any, EuclideanNorm, Fold, Max, Mean, Min, Prod, Sum};
-pub use run::reduce;
+pub use run::reduce_axes;
 pub use scan::{Direction, cumprod, cumsum, cumulative_logsumexp};
 pub use shape::Reduction;

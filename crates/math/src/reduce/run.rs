@@ -24,7 +24,7 @@ const COLUMNS: usize = 2048;
 const PARTS: usize = 64;
 
 /// Writes the results of folding `src` along the reduced axes; `cost` is nanoseconds for an element.
-pub fn reduce<T: Element, F: Fold<T>>(pool: &Pool, cost: f32, shape: &Reduction, src: &[T], dst: &mut [T], _: F) {
+pub fn reduce_axes<T: Element, F: Fold<T>>(pool: &Pool, cost: f32, shape: &Reduction, src: &[T], dst: &mut [T], _: F) {
     assert_eq!(src.len(), shape.in_len(), "reduce: length of the input");
     assert_eq!(dst.len(), shape.out_len(), "reduce: length of the output");
     if src.is_empty() {

@@ -59,8 +59,8 @@ fn sums_and_means() {
     each_case(|pool, shape, dims, groups| {
         let src = numbers(dims);
         let (mut sums, mut means) = (vec![0.0; groups.len()], vec![0.0; groups.len()]);
-        reduce(pool, 1.0, shape, &src, &mut sums, Sum);
-        reduce(pool, 1.0, shape, &src, &mut means, Mean);
+        reduce_axes(pool, 1.0, shape, &src, &mut sums, Sum);
+        reduce_axes(pool, 1.0, shape, &src, &mut means, Mean);
         for ((group, &sum), &mean) in groups.iter().zip(&sums).zip(&means) {
             let exact: f64 = group.iter().map(|&i| f64::from(src[i])).sum();
             let scale: f64 = group.iter().map(|&i| f64::from(src[i]).abs()).sum();
@@ -84,16 +84,16 @@ fn integers_extremes_and_flags() {
         let expect = |f: &dyn Fn(&mut dyn Iterator<Item = i32>) -> i32| -> Vec<i32> {
             groups.iter().map(|group| f(&mut group.iter().map(|&i| src[i]))).collect()
         };
-        assert_eq!(run(&|dst| reduce(pool, 1.0, shape, &src, dst, Sum)), expect(&|g| g.sum()), "{dims:?}");
-        assert_eq!(run(&|dst| reduce(pool, 1.0, shape, &src, dst, Max)), expect(&|g| g.max().unwrap_or(i32::MIN)));
-        assert_eq!(run(&|dst| reduce(pool, 1.0, shape, &src, dst, Min)), expect(&|g| g.min().unwrap_or(i32::MAX)));
+        assert_eq!(run(&|dst| reduce_axes(pool, 1.0, shape, &src, dst, Sum)), expect(&|g| g.sum()), "{dims:?}");
+        assert_eq!(run(&|dst| reduce_axes(pool, 1.0, shape, &src, dst, Max)), expect(&|g| g.max().unwrap_or(i32::MIN)));
+        assert_eq!(run(&|dst| reduce_axes(pool, 1.0, shape, &src, dst, Min)), expect(&|g| g.min().unwrap_or(i32::MAX)));
         assert_eq!(
-            run(&|dst| reduce(pool, 1.0, shape, &src, dst, Prod)),
+            run(&|dst| reduce_axes(pool, 1.0, shape, &src, dst, Prod)),
             expect(&|g| g.fold(1, |a, b| a.wrapping_mul(b)))
         );
         let (mut all, mut any) = (vec![false; groups.len()], vec![false; groups.len()]);
-        reduce(pool, 1.0, shape, &flags, &mut all, All);
-        reduce(pool, 1.0, shape, &flags, &mut any, Any);
+        reduce_axes(pool, 1.0, shape, &flags, &mut all, All);
+        reduce_axes(pool, 1.0, shape, &flags, &mut any, Any);
         for ((group, all), any) in groups.iter().zip(all).zip(any) {
             assert_eq!(all, group.iter().all(|&i| flags[i]));
             assert_eq!(any, group.iter().any(|&i| flags[i]));
@@ -107,11 +107,11 @@ fn a_long_sum_of_floats_keeps_its_digits() {
     let n = 10_000_000;
     let src = vec![0.1f32; n];
     let mut sum = [0.0f32];
-    reduce(&pool, 1.0, &Reduction::new(&[n], &[true]), &src, &mut sum, Sum);
+    reduce_axes(&pool, 1.0, &Reduction::new(&[n], &[true]), &src, &mut sum, Sum);
     assert!((sum[0] - 1e6).abs() < 1.0, "{}", sum[0]);
     let ones = vec![bf16::ONE; 3000];
     let mut sum = [bf16::ZERO];
-    reduce(&pool, 1.0, &Reduction::new(&[3000], &[true]), &ones, &mut sum, Sum);
+    reduce_axes(&pool, 1.0, &Reduction::new(&[3000], &[true]), &ones, &mut sum, Sum);
     assert_eq!(sum[0], bf16::from_f32(3000.0));
 }
 
@@ -121,9 +121,9 @@ fn not_a_number_is_an_extreme_but_has_no_position() {
     let src = [f32::NAN, 1.0, 2.0, 1.0, f32::NAN, 2.0, 1.0, 2.0, f32::NAN];
     for reduced in [[false, true], [true, false]] {
         let mut dst = [0.0f32; 3];
-        reduce(&pool, 1.0, &Reduction::new(&[3, 3], &reduced), &src, &mut dst, Max);
+        reduce_axes(&pool, 1.0, &Reduction::new(&[3, 3], &reduced), &src, &mut dst, Max);
         assert!(dst.iter().all(|x| x.is_nan()));
-        reduce(&pool, 1.0, &Reduction::new(&[3, 3], &reduced), &src, &mut dst, Min);
+        reduce_axes(&pool, 1.0, &Reduction::new(&[3, 3], &reduced), &src, &mut dst, Min);
         assert!(dst.iter().all(|x| x.is_nan()));
     }
     let mut positions = [0i64; 3];
@@ -139,10 +139,10 @@ fn not_a_number_is_an_extreme_but_has_no_position() {
 fn means_of_integers_do_not_overflow() {
     let pool = Pool::new(1);
     let mut mean = [0u8];
-    reduce(&pool, 1.0, &Reduction::new(&[3], &[true]), &[200u8; 3], &mut mean, Mean);
+    reduce_axes(&pool, 1.0, &Reduction::new(&[3], &[true]), &[200u8; 3], &mut mean, Mean);
     assert_eq!(mean, [200]);
     let mut norm = [0i32];
-    reduce(&pool, 1.0, &Reduction::new(&[2], &[true]), &[3, 5], &mut norm, EuclideanNorm);
+    reduce_axes(&pool, 1.0, &Reduction::new(&[2], &[true]), &[3, 5], &mut norm, EuclideanNorm);
     assert_eq!(norm, [5]);
 }
 

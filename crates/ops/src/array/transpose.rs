@@ -4,7 +4,7 @@ use super::invert_permutation::invert_permutation;
 use super::units::Unit;
 use graph::{Node, Output, ShapeQuery};
 use math::Pool;
-use math::transpose::{Permutation, transpose as move_axes, transpose_clone};
+use math::{Permutation, transpose as move_axes, transpose_clone};
 use op::shapes::integers;
 use op::{Grad, Grads, Kernel, NoGradient, Op, PLAIN, Setup, binary, grads};
 use status::{Result, invalid};

@@ -2,17 +2,22 @@
 
 use op::Op;
 
-pub mod assert;
-pub mod batch;
-pub mod call;
-pub mod clock;
-pub mod debug;
-pub mod device_index;
-pub mod flow;
-pub mod loops;
-pub mod map_function;
-pub mod no_op;
-pub mod transfer;
+pub(crate) mod assert;
+pub(crate) mod batch;
+pub(crate) mod call;
+pub(crate) mod clock;
+pub(crate) mod debug;
+pub(crate) mod device_index;
+pub(crate) mod flow;
+pub(crate) mod loops;
+pub(crate) mod map_function;
+pub(crate) mod no_op;
+pub(crate) mod transfer;
+
+pub use self::assert::{assert, print};
+pub use self::device_index::device_index;
+pub use self::flow::{merge_of, switch_on};
+pub use self::no_op::{group, group_in, no_op};
 
 /// The tables of this family.
 pub(crate) const TABLES: &[&[Op]] = &[

@@ -7,7 +7,7 @@ use op::{Grad, Gradient, Grads, Kernel, Op, Outputs, PLAIN, Setup, Value, grads,
 use status::{Result, invalid};
 use std::any::Any;
 use std::fmt;
-use tensor::{Bytes, DType, Tensor, Variant, VariantData, VariantObject};
+use tensor::{Bytes, DType, Tensor, Variant, VariantData, VariantObject, nesting_of};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -53,7 +53,7 @@ fn encode_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     class(&metadata).ok_or_else(|| invalid!("Error parsing metadata"))?;
     Ok(many(move |_, mut inputs| {
         let components = inputs.tensors_from(0)?;
-        Ok(outputs![scalar_variant(Composite { metadata: metadata.clone(), components })?])
+        Ok(outputs![scalar_variant(Composite::new(metadata.clone(), components))?])
     })
     .free())
 }
@@ -104,9 +104,14 @@ pub struct Composite {
     /// The type, a `CompositeTensorVariantMetadata` message.
     metadata: Bytes,
     components: Vec<Tensor>,
+    nesting: usize,
 }
 
 impl Composite {
+    fn new(metadata: Bytes, components: Vec<Tensor>) -> Composite {
+        Composite { nesting: nesting_of(&components), metadata, components }
+    }
+
     /// The composite tensor a variant is; none if it is something else.
     pub fn from_variant(variant: &Variant) -> Option<Result<Composite>> {
         match variant {
@@ -118,7 +123,7 @@ impl Composite {
     /// A composite tensor as it travelled.
     pub fn decode(data: &VariantData) -> Result<Composite> {
         class(&data.metadata).ok_or_else(|| invalid!("The metadata of a CompositeTensorVariant cannot be read"))?;
-        Ok(Composite { metadata: data.metadata.clone(), components: data.tensors.clone() })
+        Ok(Composite::new(data.metadata.clone(), data.tensors.clone()))
     }
 }
 
@@ -211,6 +216,10 @@ impl VariantObject for Composite {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn nesting(&self) -> usize {
+        self.nesting
     }
 }
 

@@ -19,23 +19,34 @@ macro_rules! rows {
 }
 
 pub mod accumulator;
-pub mod arithmetic;
+pub(crate) mod arithmetic;
 pub mod barrier;
 pub mod census;
-pub mod composite;
+pub(crate) mod composite;
 pub mod lookup;
 pub mod named;
-pub mod optional;
-pub mod plain_variant;
+pub(crate) mod optional;
+pub(crate) mod plain_variant;
 pub mod queue;
 pub mod reader;
-pub mod stack;
+pub(crate) mod stack;
 pub mod staging;
 mod step_resource;
-pub mod tensor_array;
+pub(crate) mod tensor_array;
 pub mod tensor_list;
-pub mod tensor_map;
+pub(crate) mod tensor_map;
 mod waiting;
+
+pub use self::optional::{
+    Optional, optional_from_value, optional_get_value, optional_has_value, optional_none, optional_tensor,
+};
+pub use self::stack::{stack, stack_close, stack_pop, stack_push};
+pub use self::tensor_array::{
+    tensor_array, tensor_array_gather, tensor_array_read, tensor_array_scatter, tensor_array_size, tensor_array_write,
+};
+pub use self::tensor_map::{
+    TensorMap, empty_tensor_map, tensor_map_erase, tensor_map_has_key, tensor_map_insert, tensor_map_lookup,
+};
 
 /// The tables of this family.
 pub(crate) const TABLES: &[&[Op]] = &[

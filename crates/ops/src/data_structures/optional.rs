@@ -9,7 +9,7 @@ use status::{Result, invalid};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use tensor::{AddTensors, DType, PartialShape, Tensor, Variant, VariantData, VariantObject};
+use tensor::{AddTensors, DType, PartialShape, Tensor, Variant, VariantData, VariantObject, nesting_of};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "OptionalNone() -> optional: variant",
         shape: scalar,
         grad: Grad::Unknown,
-        kernel: |_| Ok(op::source(|_| scalar_variant(Optional(None)))),
+        kernel: |_| Ok(op::source(|_| scalar_variant(Optional::new(None)))),
         facts: PLAIN,
     },
     Op {
@@ -31,7 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Unknown,
         kernel: |_| {
-            Ok(op::unary(|_, handle| Ok(Tensor::scalar(Optional::of(&handle, "OptionalHasValue")?.0.is_some()))))
+            Ok(op::unary(|_, handle| Ok(Tensor::scalar(Optional::of(&handle, "OptionalHasValue")?.components.is_some()))))
         },
         facts: PLAIN,
     },
@@ -95,7 +95,7 @@ fn get_value_rule(op: &Node, dy: &[Option<Output>]) -> Result<Grads> {
 fn from_value_kernel(_: &Setup<'_>) -> Result<Kernel> {
     Ok(many(|_, mut inputs| {
         let components = inputs.tensors_from(0)?;
-        Ok(outputs![scalar_variant(Optional(Some(components.into())))?])
+        Ok(outputs![scalar_variant(Optional::new(Some(components.into())))?])
     }))
 }
 
@@ -112,7 +112,7 @@ fn get_value_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn components(handle: &Tensor, types: &[DType], shapes: &[PartialShape]) -> Result<Outputs> {
-    let Optional(Some(components)) = Optional::of(handle, "OptionalGetValue")? else {
+    let Some(components) = Optional::of(handle, "OptionalGetValue")?.components else {
         return Err(invalid!("The given optional does not have a value."));
     };
     if components.len() != types.len() {
@@ -137,14 +137,28 @@ fn components(handle: &Tensor, types: &[DType], shapes: &[PartialShape]) -> Resu
 
 /// An optional as a scalar tensor.
 pub fn optional_tensor(components: Option<Vec<Tensor>>) -> Result<Tensor> {
-    scalar_variant(Optional(components.map(Arc::from)))
+    scalar_variant(Optional::new(components.map(Arc::from)))
 }
 
 /// Tensors, or nothing.
 #[derive(Clone)]
-pub struct Optional(pub Option<Arc<[Tensor]>>);
+pub struct Optional {
+    components: Option<Arc<[Tensor]>>,
+    nesting: usize,
+}
 
 impl Optional {
+    /// An optional of these tensors, or of nothing.
+    pub fn new(components: Option<Arc<[Tensor]>>) -> Optional {
+        let nesting = nesting_of(components.as_deref().unwrap_or_default());
+        Optional { components, nesting }
+    }
+
+    /// The tensors, if there are any.
+    pub fn components(&self) -> Option<&[Tensor]> {
+        self.components.as_deref()
+    }
+
     /// The optional in a scalar variant that an op got.
     fn of(handle: &Tensor, op: &str) -> Result<Optional> {
         let ([variant], 0) = (handle.variants()?, handle.shape().rank()) else {
@@ -164,8 +178,8 @@ impl Optional {
     /// Decodes an optional from its serialized form: its first byte says whether it has a value.
     pub fn decode(data: &VariantData) -> Option<Optional> {
         match (data.type_name.as_str(), &data.metadata[..]) {
-            (TYPE_NAME, [0]) => Some(Optional(None)),
-            (TYPE_NAME, [_]) => Some(Optional(Some(data.tensors.clone().into()))),
+            (TYPE_NAME, [0]) => Some(Optional::new(None)),
+            (TYPE_NAME, [_]) => Some(Optional::new(Some(data.tensors.clone().into()))),
             _ => None,
         }
     }
@@ -175,8 +189,8 @@ impl VariantObject for Optional {
     fn encode(&self) -> Result<VariantData> {
         Ok(VariantData {
             type_name: TYPE_NAME.to_string(),
-            metadata: vec![u8::from(self.0.is_some())].into(),
-            tensors: self.0.as_deref().unwrap_or_default().to_vec(),
+            metadata: vec![u8::from(self.components.is_some())].into(),
+            tensors: self.components().unwrap_or_default().to_vec(),
         })
     }
 
@@ -184,14 +198,18 @@ impl VariantObject for Optional {
         self
     }
 
+    fn nesting(&self) -> usize {
+        self.nesting
+    }
+
     fn zeros_like(&self) -> Result<Variant> {
         let zeros = |components: &Arc<[Tensor]>| components.iter().map(zeros_like).collect::<Result<_>>();
-        Ok(Variant::Object(Arc::new(Optional(self.0.as_ref().map(zeros).transpose()?))))
+        Ok(Variant::Object(Arc::new(Optional::new(self.components.as_ref().map(zeros).transpose()?))))
     }
 
     fn add(&self, other: &Variant, add: &AddTensors<'_>) -> Result<Variant> {
         let other = Optional::from_variant(other);
-        let sum = match (&self.0, other.and_then(|other| other.0)) {
+        let sum = match (&self.components, other.and_then(|other| other.components)) {
             (None, None) => None,
             (Some(a), Some(b)) if a.len() != b.len() => {
                 return Err(invalid!(
@@ -205,13 +223,13 @@ impl VariantObject for Optional {
                 return Err(invalid!("Cannot add optionals because one has a value and the other doesn't."));
             }
         };
-        Ok(Variant::Object(Arc::new(Optional(sum))))
+        Ok(Variant::Object(Arc::new(Optional::new(sum))))
     }
 }
 
 impl fmt::Debug for Optional {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.components {
             Some(components) => write!(f, "OptionalVariant<values: ({} tensors)>", components.len()),
             None => f.write_str("OptionalVariant<None>"),
         }

@@ -13,7 +13,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use tensor::{AddTensors, Bytes, DType, Shape, Tensor, Variant, VariantData, VariantObject};
+use tensor::{AddTensors, Bytes, DType, Shape, Tensor, Variant, VariantData, VariantObject, nesting_of};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -124,6 +124,8 @@ type Key = (i32, Vec<usize>, Vec<Bytes>);
 #[derive(Clone, Default)]
 pub struct TensorMap {
     entries: Arc<BTreeMap<Key, (Tensor, Tensor)>>,
+    /// At least that of the values.
+    nesting: usize,
 }
 
 impl TensorMap {
@@ -149,7 +151,13 @@ impl TensorMap {
             return Err(invalid!("The data of a TensorMap cannot be read"));
         };
         let entry = |[key, value]: &[Tensor; 2]| Ok((identity(key)?, (key.clone(), value.clone())));
-        Ok(TensorMap { entries: Arc::new(pairs.iter().map(entry).collect::<Result<_>>()?) })
+        let nesting = nesting_of(&data.tensors);
+        Ok(TensorMap { entries: Arc::new(pairs.iter().map(entry).collect::<Result<_>>()?), nesting })
+    }
+
+    fn insert(&mut self, id: Key, entry: (Tensor, Tensor)) {
+        self.nesting = self.nesting.max(nesting_of([&entry.1]));
+        self.change().insert(id, entry);
     }
 
     fn change(&mut self) -> &mut BTreeMap<Key, (Tensor, Tensor)> {
@@ -185,7 +193,7 @@ fn insert_kernel(_: &Setup<'_>) -> Result<Kernel> {
     Ok(many(|_, mut inputs| {
         let (mut map, key) = (TensorMap::take(inputs.tensor(0)?)?, inputs.tensor(1)?);
         let value = inputs.tensor(2)?;
-        map.change().insert(identity(&key)?, (key, value));
+        map.insert(identity(&key)?, (key, value));
         Ok(outputs![scalar_variant(map)?])
     })
     .free())
@@ -236,6 +244,10 @@ impl VariantObject for TensorMap {
         self
     }
 
+    fn nesting(&self) -> usize {
+        self.nesting.max(1)
+    }
+
     /// A map without a key has the gradient zero for it.
     fn zeros_like(&self) -> Result<Variant> {
         Ok(Variant::Object(Arc::new(TensorMap::default())))
@@ -251,7 +263,7 @@ impl VariantObject for TensorMap {
                 Some((_, ours)) => add(value, ours)?,
                 None => value.clone(),
             };
-            sum.change().insert(id.clone(), (key.clone(), value));
+            sum.insert(id.clone(), (key.clone(), value));
         }
         Ok(Variant::Object(Arc::new(sum)))
     }

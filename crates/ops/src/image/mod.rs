@@ -5,26 +5,35 @@ use pixel::Summed;
 use status::Result;
 use tensor::{Element, Shape, Tensor};
 
-pub mod area;
-pub mod bicubic;
-pub mod bilinear;
+pub(crate) mod area;
+pub(crate) mod bicubic;
+pub(crate) mod bilinear;
 mod bmp;
-pub mod colors;
-pub mod combined_nms;
-pub mod crop_and_resize;
-pub mod decode;
-pub mod distorted_box;
-pub mod draw_boxes;
-pub mod encode;
-pub mod glimpse;
-pub mod nearest;
-pub mod nms;
+pub(crate) mod colors;
+pub(crate) mod combined_nms;
+pub(crate) mod crop_and_resize;
+pub(crate) mod decode;
+pub(crate) mod distorted_box;
+pub(crate) mod draw_boxes;
+pub(crate) mod encode;
+pub(crate) mod glimpse;
+pub(crate) mod nearest;
+pub(crate) mod nms;
 mod pixel;
-pub mod projective;
-pub mod random_crop;
+pub(crate) mod projective;
+pub(crate) mod random_crop;
 pub(crate) mod resizing;
-pub mod scale_and_translate;
+pub(crate) mod scale_and_translate;
 mod webp;
+
+pub use self::area::resize_area;
+pub use self::bicubic::resize_bicubic;
+pub use self::bilinear::resize_bilinear;
+pub use self::colors::{hsv_to_rgb, rgb_to_hsv};
+pub use self::crop_and_resize::crop_and_resize;
+pub use self::nearest::resize_nearest_neighbor;
+pub use self::projective::image_projective_transform;
+pub use self::scale_and_translate::scale_and_translate;
 
 /// The tables of this family.
 #[rustfmt::skip] // one per line

@@ -153,6 +153,6 @@ fn run_reduce<T: Element, F: Fold<T>>(
         0 => Reduction::new(&[output.elements(), 0], &[false, true]),
         _ => Reduction::new(shape, &reduced),
     };
-    math::reduce::reduce(ctx.pool(), cost::SIMPLE, &reduction, input.values()?, output.values_mut::<T>()?, fold);
+    math::reduce::reduce_axes(ctx.pool(), cost::SIMPLE, &reduction, input.values()?, output.values_mut::<T>()?, fold);
     Ok(output)
 }

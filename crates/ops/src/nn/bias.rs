@@ -4,7 +4,7 @@ use super::rules::apply;
 use graph::{AttrValue, Node, Output};
 use math::elementwise::cost::SIMPLE;
 use math::function::Number;
-use math::reduce::{Accumulate, Reduction, Sum, reduce};
+use math::reduce::{Accumulate, Reduction, Sum, reduce_axes};
 use op::shapes::unchanged;
 use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, binary, grads, unary};
 use status::{Result, invalid};
@@ -144,6 +144,6 @@ fn run_grad<T: Element + Accumulate>(ctx: &Ctx<'_>, gradients: Tensor, nchw: boo
     let [outer, channels, inner] = split_at_channels(gradients.shape(), nchw)?;
     let mut sums = Tensor::scratch::<T>([channels])?;
     let shape = Reduction::new(&[outer, channels, inner], &[true, false, true]);
-    reduce(ctx.pool(), SIMPLE, &shape, gradients.values::<T>()?, sums.values_mut()?, Sum);
+    reduce_axes(ctx.pool(), SIMPLE, &shape, gradients.values::<T>()?, sums.values_mut()?, Sum);
     Ok(sums)
 }

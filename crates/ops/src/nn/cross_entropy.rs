@@ -4,7 +4,7 @@ use super::rules::{expand_last, sum_last};
 use super::softmax::{log_softmax, softmax};
 use graph::{Node, Output};
 use math::elementwise::broadcast_to;
-use math::softmax::Logit;
+use math::Logit;
 use op::shapes::broadcast_shapes;
 use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
@@ -91,7 +91,7 @@ fn run_dense<T: Element + Logit>(ctx: &Ctx<'_>, logits: Tensor, labels: Tensor) 
     let mut backprop = Tensor::scratch::<T>(both)?;
     if width > 0 {
         let (loss, backprop) = (loss.values_mut()?, backprop.values_mut()?);
-        math::softmax::softmax_cross_entropy::<T>(
+        math::softmax_cross_entropy::<T>(
             ctx.pool(),
             width,
             logits.values()?,
@@ -153,7 +153,7 @@ fn run_sparse<T: Element + Logit, L: Element + Into<i64> + std::fmt::Display>(
     check_classes(classes, width)?;
     let mut loss = Tensor::scratch::<T>([batch])?;
     let mut backprop = Tensor::scratch::<T>(logits.shape())?;
-    math::softmax::sparse_softmax_cross_entropy(
+    math::sparse_softmax_cross_entropy(
         ctx.pool(),
         width,
         logits.values::<T>()?,

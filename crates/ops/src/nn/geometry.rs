@@ -2,7 +2,7 @@
 
 use graph::AttrValue;
 use math::conv::Axis;
-use math::transpose::{Permutation, transpose};
+use math::{Permutation, transpose};
 use op::{Ctx, Setup, ShapeQuery};
 use status::{Result, internal, invalid, unimplemented_op};
 use tensor::{Element, Shape, Tensor};

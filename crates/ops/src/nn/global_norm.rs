@@ -4,7 +4,7 @@ use super::rules::copied;
 use graph::{Node, Output};
 use math::elementwise::cost::SIMPLE;
 use math::function::Real;
-use math::reduce::{Accumulate, Reduction, Sum, reduce};
+use math::reduce::{Accumulate, Reduction, Sum, reduce_axes};
 use op::shapes::unchanged;
 use op::{Ctx, Grad, Grads, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
@@ -154,6 +154,6 @@ fn sums<T: Element + Accumulate>(ctx: &Ctx<'_>, tensor: &Tensor, depth: usize) -
     let mut sums = Tensor::scratch::<T>([depth])?;
     let rows = tensor.elements() / depth.max(1);
     let shape = Reduction::new(&[rows, depth], &[true, false]);
-    reduce(ctx.pool(), SIMPLE, &shape, tensor.values::<T>()?, sums.values_mut()?, Sum);
+    reduce_axes(ctx.pool(), SIMPLE, &shape, tensor.values::<T>()?, sums.values_mut()?, Sum);
     Ok(sums)
 }

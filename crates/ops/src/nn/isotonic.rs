@@ -6,7 +6,7 @@ use crate::array::unsorted_segment::unsorted_segment_sum;
 use crate::math_ops::cast::converter;
 use graph::{Node, Output};
 use math::function::Real;
-use math::isotonic::isotonic;
+use math::isotonic;
 use op::{Ctx, Grad, Gradient, Grads, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
 use status::{Result, invalid};
 use tensor::{DType, Element, PartialShape, Tensor};

@@ -3,7 +3,7 @@
 use graph::{Node, Output};
 use math::elementwise::cost::SIMPLE;
 use math::function::{Number, Real};
-use math::reduce::{Accumulate, Fold, Reduction, reduce};
+use math::reduce::{Accumulate, Fold, Reduction, reduce_axes};
 use op::shapes::scalar;
 use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, grads, unary};
 use status::Result;
@@ -33,7 +33,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 fn run<T: Element + Accumulate<Sum: Real>>(ctx: &Ctx<'_>, t: Tensor) -> Result<Tensor> {
     let mut loss = Tensor::scratch::<T>(Shape::scalar())?;
     let shape = Reduction::new(&[t.elements()], &[true]);
-    reduce(ctx.pool(), SIMPLE, &shape, t.values::<T>()?, loss.values_mut()?, HalfSquares);
+    reduce_axes(ctx.pool(), SIMPLE, &shape, t.values::<T>()?, loss.values_mut()?, HalfSquares);
     Ok(loss)
 }
 

@@ -2,7 +2,7 @@
 
 use super::rules::{apply, sum_last};
 use graph::{Node, Output};
-use math::softmax::Logit;
+use math::Logit;
 use op::shapes::unchanged;
 use op::{Ctx, Grad, Grads, Kernel, Op, PLAIN, Setup, ShapeQuery, grads, unary};
 use status::{Result, invalid};
@@ -55,11 +55,11 @@ fn of_vectors(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
 }
 
 fn softmax_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_floats!(setup, setup.dtype("T")?, T => Ok(unary(|ctx, x| run::<T>(ctx, x, math::softmax::softmax))))
+    for_floats!(setup, setup.dtype("T")?, T => Ok(unary(|ctx, x| run::<T>(ctx, x, math::softmax))))
 }
 
 fn log_softmax_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    for_floats!(setup, setup.dtype("T")?, T => Ok(unary(|ctx, x| run::<T>(ctx, x, math::softmax::log_softmax))))
+    for_floats!(setup, setup.dtype("T")?, T => Ok(unary(|ctx, x| run::<T>(ctx, x, math::log_softmax))))
 }
 
 fn run<T: Element + Logit>(

@@ -10,20 +10,26 @@ macro_rules! parsers {
 }
 
 mod columns;
-pub mod compressed;
-pub mod csv;
-pub mod elements;
-pub mod example;
-pub mod json_example;
-pub mod proto;
-pub mod sequence;
+pub(crate) mod compressed;
+pub(crate) mod csv;
+pub(crate) mod elements;
+pub(crate) mod example;
+pub(crate) mod json_example;
+pub(crate) mod proto;
+pub(crate) mod sequence;
 mod sequence_features;
-pub mod single_example;
-pub mod single_sequence;
+pub(crate) mod single_example;
+pub(crate) mod single_sequence;
 mod spec;
-pub mod tensor_message;
+pub(crate) mod tensor_message;
 mod values;
 mod zstd;
+
+pub use self::compressed::decode_compressed;
+pub use self::csv::decode_csv;
+pub use self::elements::{ElementParser, Features};
+pub use self::json_example::decode_json_example;
+pub use self::tensor_message::{parse_tensor, serialize_tensor};
 
 /// The tables of this family.
 #[rustfmt::skip] // one per line

@@ -6,24 +6,26 @@ mod args;
 mod dimension_numbers;
 mod uniform_scale;
 
-pub mod activation;
-pub mod arithmetic;
-pub mod batch_norm;
-pub mod bias;
-pub mod concat;
-pub mod conv;
-pub mod instance_norm;
-pub mod matmul;
-pub mod per_channel;
-pub mod pool;
-pub mod quantize;
-pub mod requantize;
-pub mod reshape;
-pub mod resize;
-pub mod uniform;
-pub mod uniform_add;
-pub mod uniform_conv;
-pub mod uniform_dot;
+pub(crate) mod activation;
+pub(crate) mod arithmetic;
+pub(crate) mod batch_norm;
+pub(crate) mod bias;
+pub(crate) mod concat;
+pub(crate) mod conv;
+pub(crate) mod instance_norm;
+pub(crate) mod matmul;
+pub(crate) mod per_channel;
+pub(crate) mod pool;
+pub(crate) mod quantize;
+pub(crate) mod requantize;
+pub(crate) mod reshape;
+pub(crate) mod resize;
+pub(crate) mod uniform;
+pub(crate) mod uniform_add;
+pub(crate) mod uniform_conv;
+pub(crate) mod uniform_dot;
+
+pub use self::quantize::{dequantize, quantize};
 
 use op::Op;
 

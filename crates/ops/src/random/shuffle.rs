@@ -74,7 +74,7 @@ fn picked(ctx: &Ctx<'_>, value: &Tensor, rows: &[usize], width: usize) -> Result
         dtype => {
             let mut out = Tensor::scratch_of(dtype, shape)?;
             let bytes = value.buffer().map(|buffer| buffer.bytes()).unwrap_or_default();
-            math::scatter::gather(ctx.pool(), bytes, width * dtype.size(), rows, out.bytes_mut()?);
+            math::gather(ctx.pool(), bytes, width * dtype.size(), rows, out.bytes_mut()?);
             Ok(out)
         }
     }

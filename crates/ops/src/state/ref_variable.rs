@@ -2,7 +2,7 @@
 
 use super::await_value::{await_variable, is_waiting};
 use crate::dispatch::undeclared;
-use graph::{Node, Output, Scope, VariableKind};
+use graph::{Output, Scope, VariableKind};
 use op::shapes::{attr_shape, scalar, unchanged};
 use op::{Ctx, Grad, Kernel, Op, PLAIN, ReferenceVariable, Setup, Value, Variable, later, many, outputs};
 use status::{Result, invalid, not_found};
@@ -67,11 +67,6 @@ pub fn destroy_temporary_variable(variable: &Output, var_name: &str) -> Output {
 /// Whether a variable has a value.
 pub fn is_variable_initialized(variable: &Output) -> Output {
     variable.scope().op("IsVariableInitialized").input(variable).output()
-}
-
-/// The node that made the variable a reference points to, if it is reached without other ops between.
-pub fn maker(reference: &Output) -> Option<Node> {
-    matches!(reference.node().op().as_str(), "Variable" | "VariableV2").then(|| reference.node().clone())
 }
 
 fn variable_kernel(setup: &Setup<'_>) -> Result<Kernel> {

@@ -164,7 +164,7 @@ fn copy_rows(ctx: &Ctx<'_>, params: &Tensor, rows: &[usize], width: usize, shape
         dtype => {
             let mut out = Tensor::scratch_of(dtype, shape)?;
             let bytes = params.buffer().map(|buffer| buffer.bytes()).unwrap_or_default();
-            math::scatter::gather(ctx.pool(), bytes, width * dtype.size(), rows, out.bytes_mut()?);
+            math::gather(ctx.pool(), bytes, width * dtype.size(), rows, out.bytes_mut()?);
             Ok(out)
         }
     }

@@ -214,7 +214,7 @@ fn each<T: Element>(
 ) -> Result<()> {
     let one = filled::<T>(updates, rows, width)?;
     let updates = one.as_deref().map_or_else(|| updates.values::<T>(), Ok)?;
-    math::scatter::scatter(ctx.pool(), params.values_mut::<T>()?, width, rows, updates, |params, updates| {
+    math::scatter(ctx.pool(), params.values_mut::<T>()?, width, rows, updates, |params, updates| {
         for (param, &update) in params.iter_mut().zip(updates) {
             *param = f(*param, update);
         }
@@ -274,7 +274,7 @@ fn replace_bytes(
     let bytes = updates.buffer().map(|buffer| buffer.bytes()).unwrap_or_default();
     let one = (updates.shape().rank() == 0 && rows.len() * width != 1).then(|| bytes.repeat(width));
     let updates = one.as_deref().unwrap_or(bytes);
-    math::scatter::scatter(ctx.pool(), params.bytes_mut()?, width * size, rows, updates, |params, updates| {
+    math::scatter(ctx.pool(), params.bytes_mut()?, width * size, rows, updates, |params, updates| {
         params.copy_from_slice(updates);
     });
     Ok(())

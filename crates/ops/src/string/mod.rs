@@ -5,20 +5,33 @@ pub(crate) mod number_text;
 mod regex_syntax;
 pub(crate) mod summary;
 
-pub mod as_string;
-pub mod base64;
-pub mod hash_bucket;
-pub mod join;
-pub mod ngrams;
-pub mod raw;
-pub mod regex;
-pub mod split;
-pub mod substr;
-pub mod text;
-pub mod to_number;
-pub mod unicode;
-pub mod unicode_script;
+pub(crate) mod as_string;
+pub(crate) mod base64;
+pub(crate) mod hash_bucket;
+pub(crate) mod join;
+pub(crate) mod ngrams;
+pub(crate) mod raw;
+pub(crate) mod regex;
+pub(crate) mod split;
+pub(crate) mod substr;
+pub(crate) mod text;
+pub(crate) mod to_number;
+pub(crate) mod unicode;
+pub(crate) mod unicode_script;
 mod unicode_scripts;
+
+pub use self::as_string::as_string;
+pub use self::base64::{decode_base64, encode_base64};
+pub use self::hash_bucket::string_to_hash_bucket_fast;
+pub use self::join::{reduce_join, string_join};
+pub use self::raw::decode_raw;
+pub use self::regex::{regex_full_match, regex_replace};
+pub use self::split::string_split;
+pub use self::substr::substr;
+pub use self::text::{string_length, string_lower, string_strip, string_upper};
+pub use self::to_number::string_to_number;
+pub use self::unicode::unicode_transcode;
+pub use self::unicode_script::unicode_script;
 
 use op::Op;
 

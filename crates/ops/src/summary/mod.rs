@@ -4,17 +4,27 @@ use op::Op;
 use status::{Result, invalid};
 use tensor::{Bytes, Shape, Tensor};
 
-pub mod audio;
-pub mod encode_wav;
-pub mod histogram;
-pub mod image;
-pub mod merge;
+pub(crate) mod audio;
+pub(crate) mod encode_wav;
+pub(crate) mod histogram;
+pub(crate) mod image;
+pub(crate) mod merge;
 mod real;
-pub mod scalar;
-pub mod tensor_summary;
-pub mod write;
-pub mod writer;
+pub(crate) mod scalar;
+pub(crate) mod tensor_summary;
+pub(crate) mod write;
+pub(crate) mod writer;
 mod writer_state;
+
+pub use self::audio::audio_summary;
+pub use self::encode_wav::encode_wav;
+pub use self::histogram::{Tally, histogram_summary};
+pub use self::image::{BAD_COLOR, image_summary};
+pub use self::merge::merge_summary;
+pub use self::scalar::scalar_summary;
+pub use self::tensor_summary::tensor_summary;
+pub use self::write::{write_scalar_summary, write_summary};
+pub use self::writer::{close_summary_writer, create_summary_file_writer, flush_summary_writer, summary_writer};
 
 pub use writer_state::SummaryWriter;
 

@@ -113,7 +113,7 @@ fn a_state_comes_back() {
 /// A record of TensorFlow's files; the first letter is right or wrong.
 fn record(contents: &[u8], whole: bool) -> Vec<u8> {
     let systems = io::FileSystems::local();
-    let mut writer = io::RecordWriter::create(&systems, "ram://record", io::Compression::None).unwrap();
+    let mut writer = io::RecordWriter::create_on(&systems, "ram://record", io::Compression::None).unwrap();
     writer.write(contents).unwrap();
     writer.close().unwrap();
     let mut bytes = systems.read("ram://record").unwrap().to_vec();

@@ -45,13 +45,11 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("slice", |x| slice(x, &[0, 1], &[2, 2]).square()),
     ("pad", |x| unary_with(x, "Pad", x.scope().constant([[1i32, 0], [0, 2]])).square()),
     ("tile", |x| unary_with(x, "Tile", x.scope().constant([2i32, 1])).square()),
-    ("l2 loss", |x| ops::nn::l2_loss::l2_loss(x)),
-    ("softplus", |x| ops::nn::softplus::softplus(x)),
-    ("elu", |x| ops::nn::elu::elu(&(x - 0.5))),
-    ("bias", |x| ops::nn::bias::bias_add(&x.square(), &x.sum_over(&[0]))),
-    ("cross entropy", |x| {
-        ops::nn::cross_entropy::softmax_cross_entropy_with_logits(x, &x.scope().constant([[0.2f64, 0.3, 0.5]; 2]))
-    }),
+    ("l2 loss", |x| ops::nn::l2_loss(x)),
+    ("softplus", |x| ops::nn::softplus(x)),
+    ("elu", |x| ops::nn::elu(&(x - 0.5))),
+    ("bias", |x| ops::nn::bias_add(&x.square(), &x.sum_over(&[0]))),
+    ("cross entropy", |x| ops::nn::softmax_cross_entropy_with_logits(x, &x.scope().constant([[0.2f64, 0.3, 0.5]; 2]))),
     ("select", |x| {
         let half = x.greater(&x.like(0.5));
         x.scope().op("SelectV2").input(&half).input(&x.square()).input(&x.exp()).output()
@@ -62,14 +60,10 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("conv2d", |x| {
         let image = x.reshape(&[1, 2, 3, 1]);
         let filter = x.reshape(&[2, 3, 1, 1]);
-        ops::nn::conv2d::conv2d(&image, &filter, [1, 1, 1, 1], "SAME")
+        ops::nn::conv2d(&image, &filter, [1, 1, 1, 1], "SAME")
     }),
-    ("avg pool", |x| {
-        ops::nn::avg_pool::avg_pool(&x.square().reshape(&[1, 2, 3, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "VALID")
-    }),
-    ("max pool", |x| {
-        ops::nn::max_pool::max_pool(&x.reshape(&[1, 2, 3, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "SAME").square()
-    }),
+    ("avg pool", |x| ops::nn::avg_pool(&x.square().reshape(&[1, 2, 3, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "VALID")),
+    ("max pool", |x| ops::nn::max_pool(&x.reshape(&[1, 2, 3, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "SAME").square()),
     ("identity, used twice", |x| x.identity() + x.identity() * x),
 ];
 

@@ -5,7 +5,7 @@ use crate::*;
 use layers::collection::global_variables_initializer;
 use layers::{Initializer, Kind, ScopeOps, TensorOps, Variable};
 use op::Gradient;
-use ops::nn::cross_entropy::sparse_softmax_cross_entropy_with_logits;
+use ops::nn::sparse_softmax_cross_entropy_with_logits;
 use session::Session;
 
 /// What real TensorFlow wrote; see `fixtures/losses.py`.
@@ -40,7 +40,7 @@ fn losses(name: &str, kind: Kind, sparse: bool, count: usize) -> Vec<f32> {
     let step = create_global_step(&graph).unwrap();
     let x = match sparse {
         true => table.gather(&root.constant([0i32, 3, 3, 1])),
-        false => ops::array::slice::slice(&table, &root.constant([0i32, 0]), &root.constant([4i32, 3])),
+        false => ops::array::slice(&table, &root.constant([0i32, 0]), &root.constant([4i32, 3])),
     };
     let logits = (x.matmul(&w) + &b).tanh();
     let wanted = root.constant([0i32, 2, 1, 3]);

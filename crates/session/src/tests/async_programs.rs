@@ -4,7 +4,7 @@ use super::graph;
 use crate::block::block_on;
 use crate::{ClusterSpec, LocalCluster, RunOptions, Server, ServerOptions, Session, Task, feeds};
 use graph::{AttrValue, Graph, Node, Output};
-use ops::array::constant::constant;
+use ops::array::constant;
 use status::Code;
 use std::future::poll_fn;
 use std::net::TcpListener;

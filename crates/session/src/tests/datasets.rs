@@ -3,7 +3,7 @@
 use super::graph;
 use crate::{RunOptions, Session, feeds};
 use graph::{AttrValue, Graph, Node, Output};
-use ops::array::constant::constant;
+use ops::array::constant;
 use status::Code;
 use std::time::Duration;
 use tensor::{DType, PartialShape, Tensor};

@@ -4,7 +4,7 @@ use crate::{DeviceType, DeviceTypes, Extensions, LocalCluster, RunMetadata, RunO
 use crate::{SessionConfig, feeds};
 use graph::{Graph, Output};
 use op::unary;
-use ops::array::constant::constant;
+use ops::array::constant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tensor::{DType, Tensor};

@@ -3,7 +3,7 @@
 use super::{graph, scalar};
 use crate::{LocalCluster, Server, ServerOptions, Session, SessionConfig, Task, feeds};
 use cluster::ClusterSpec;
-use ops::array::constant::constant;
+use ops::array::constant;
 use status::Code;
 use std::time::Duration;
 use tensor::Tensor;
@@ -35,7 +35,7 @@ fn a_session_on_a_server_makes_no_connection() {
 fn tensors_are_shared_with_a_server_of_this_process() {
     let server = unreachable();
     let graph = graph();
-    let x = ops::array::constant::placeholder(&graph.root(), tensor::DType::F32, tensor::PartialShape::new(&[1000]));
+    let x = ops::array::placeholder(&graph.root(), tensor::DType::F32, tensor::PartialShape::new(&[1000]));
     let same = graph.root().op("Identity").input(&x).output();
     let fed = Tensor::vector(&[1f32; 1000]);
     let fetched: Tensor = server.session(&graph).run_with(&same, feeds! { &x => fed.clone() }).unwrap();

@@ -12,7 +12,7 @@ mod trace;
 
 use crate::{ClusterSpec, RunOptions, Server, ServerOptions, Session, SessionConfig, Task, feeds};
 use graph::{AttrValue, Graph, Output};
-use ops::array::constant::{constant, placeholder};
+use ops::array::{constant, placeholder};
 use status::Code;
 use std::collections::{BTreeMap, HashMap};
 use std::net::TcpListener;

@@ -1,7 +1,7 @@
 //! Sessions on servers over a socket: the server's default configuration, and the placement in the metadata.
 
 use crate::{ClusterSpec, LocalCluster, RunOptions, Server, ServerOptions, Session, SessionConfig, feeds};
-use ops::array::constant::constant;
+use ops::array::constant;
 use status::Code;
 use tensor::Tensor;
 

@@ -2,7 +2,7 @@
 
 use super::graph;
 use crate::{ClusterSpec, Server, ServerOptions, Session, Task};
-use ops::array::constant::constant;
+use ops::array::constant;
 use status::{Code, Error};
 use std::net::TcpListener;
 use tensor::Tensor;

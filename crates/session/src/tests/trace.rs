@@ -62,7 +62,7 @@ fn traced() -> RunMetadata {
     let servers = [start(0).unwrap(), start(1).unwrap()];
     let graph = super::graph();
     let (here, there) = (graph.root().on("/job:worker/task:0"), graph.root().on("/job:worker/task:1"));
-    let x = ops::array::constant::placeholder(&here, tensor::DType::F32, tensor::PartialShape::scalar());
+    let x = ops::array::placeholder(&here, tensor::DType::F32, tensor::PartialShape::scalar());
     let y = there.op("Neg").input(&x).output();
     let z = here.op("Exp").input(&y).output();
     let session = Session::connect(servers[0].target(), &graph).unwrap();

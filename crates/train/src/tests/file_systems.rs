@@ -10,7 +10,7 @@ use graph::Graph;
 use io::FileSystems;
 use layers::collection::global_variables_initializer;
 use layers::{ScopeOps, TensorOps, Variable};
-use ops::data_structures::reader::whole_file::{read_file, write_file};
+use ops::data_structures::reader::{read_file, write_file};
 use optimize::{GradientDescent, MinimizeOptions};
 use session::{Extensions, Session, SessionConfig};
 

@@ -12,8 +12,8 @@ use io::event::SummaryData;
 use io::{EventReader, EventWhat, FileSystems};
 use layers::collection::global_variables_initializer;
 use layers::{Initializer, Queue, ScopeOps, TensorOps, Variable};
-use ops::data_structures::queue::access::{queue_dequeue, queue_enqueue};
 use ops::data_structures::queue::fifo_queue;
+use ops::data_structures::queue::{queue_dequeue, queue_enqueue};
 use optimize::{GradientDescent, MinimizeOptions};
 use session::{ClusterSpec, GradientCounts, LocalCluster, Server, ServerOptions, Session, Task, TaskCounts};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn crossing() -> (Graph, Output) {
     let floats = Variable::builder(&ps, "floats").initializer(first).build();
     let sum = floats.value().seen_from(&graph.root().on("/job:worker/task:0")).sum();
     let queue = fifo_queue(&ps, "numbers", 10, &[DType::F32], &[PartialShape::scalar()]);
-    ops::data_structures::queue::access::queue_size(&queue);
+    ops::data_structures::queue::queue_size(&queue);
     queue_enqueue(&queue, &[ps.constant(1.0f32)]);
     (graph, sum)
 }

@@ -1,11 +1,16 @@
 //! Queues that outlive steps: first in first out, padded, shuffled, and by priority.
 
-pub mod access;
+pub(crate) mod access;
 mod items;
 mod padding;
 pub(super) mod spec;
 pub(super) mod state;
 mod tokens;
+
+pub use self::access::{
+    queue_close, queue_dequeue, queue_dequeue_many, queue_dequeue_up_to, queue_enqueue, queue_enqueue_many,
+    queue_is_closed, queue_size,
+};
 
 use self::spec::Spec;
 use self::state::Queue;

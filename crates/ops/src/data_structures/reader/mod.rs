@@ -1,9 +1,11 @@
 //! Readers of files whose names are taken from a queue.
 
 mod format;
-pub mod record_input;
+pub(crate) mod record_input;
 mod state;
-pub mod whole_file;
+pub(crate) mod whole_file;
+
+pub use self::whole_file::{matching_files, read_file, write_file};
 
 use self::format::Format;
 use self::state::{Reader, Request};

@@ -98,7 +98,7 @@ impl Epoch {
                 Some(reader) => reader.read()?,
                 None => {
                     let Some(name) = self.waiting.pop() else { return Ok(()) };
-                    self.reader = Some(RecordReader::open(&files.systems, &name, files.compression)?);
+                    self.reader = Some(RecordReader::open_on(&files.systems, &name, files.compression)?);
                     continue;
                 }
             };

@@ -1,7 +1,7 @@
 //! Staging areas: a request that cannot be served waits, and is retried whenever the area changes.
 
-pub mod map_stage;
-pub mod stage;
+pub(crate) mod map_stage;
+pub(crate) mod stage;
 
 use crate::data_structures::named::{Unnamed, place_name};
 use crate::data_structures::waiting::{Answer, Line, Waiter, answering};

@@ -267,7 +267,7 @@ fn push_kernel(setup: &Setup<'_>) -> Result<Kernel> {
                 list.max_num_elements
             ));
         }
-        list.tensors_mut().push(Some(tensor));
+        list.push(tensor);
         scalar_variant(list)
     })
     .free())
@@ -281,7 +281,7 @@ fn pop_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             return Err(invalid!("Trying to pop from an empty list."));
         }
         let shape = element_shape(&list, &inputs.tensor(1)?);
-        let tensor = match list.tensors_mut().pop().flatten() {
+        let tensor = match list.pop() {
             Some(tensor) => tensor,
             None => {
                 let shape = shape?;
@@ -347,7 +347,7 @@ fn set_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         if place >= len {
             list.resize(place + 1)?;
         }
-        list.tensors_mut()[place] = Some(item);
+        list.set(place, item);
         Ok(outputs![scalar_variant(list)?])
     })
     .free())

@@ -367,6 +367,6 @@ fn add_elements(mut a: TensorList, b: TensorList, i: usize) -> Result<TensorList
             b.element_shape
         ));
     }
-    a.tensors_mut().extend_from_slice(b.tensors());
+    a.extend(&b);
     Ok(a)
 }

@@ -1,8 +1,15 @@
 //! A list of tensors that is itself a value: changing it returns another list, in place if this is the only owner.
 
-pub mod item;
-pub mod join;
-pub mod spread;
+pub(crate) mod item;
+pub(crate) mod join;
+pub(crate) mod spread;
+
+pub use self::item::{
+    empty_tensor_list, tensor_list_element_shape, tensor_list_get_item, tensor_list_length, tensor_list_pop_back,
+    tensor_list_push_back, tensor_list_reserve, tensor_list_resize, tensor_list_set_item,
+};
+pub use self::join::{tensor_list_gather, tensor_list_stack};
+pub use self::spread::{tensor_list_from_tensor, tensor_list_scatter, tensor_list_split};
 
 use crate::data_structures::arithmetic::zeros_like;
 use status::{Result, exhausted, invalid};
@@ -10,7 +17,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use tensor::wire::{partial_shape_from_bytes, partial_shape_to_bytes};
-use tensor::{AddTensors, DType, PartialShape, Tensor, Variant, VariantData, VariantObject};
+use tensor::{AddTensors, DType, PartialShape, Tensor, Variant, VariantData, VariantObject, nesting_of};
 
 /// The type name of a list in serialized variants.
 pub(crate) const TYPE_NAME: &str = "tensorflow::TensorList";
@@ -28,17 +35,20 @@ pub struct TensorList {
     /// How many elements it may have; any number if that is negative.
     pub max_num_elements: i32,
     tensors: Arc<Vec<Option<Tensor>>>,
+    /// At least that of the elements.
+    nesting: usize,
 }
 
 impl TensorList {
     /// An empty list.
     pub fn new(dtype: DType, element_shape: PartialShape) -> TensorList {
-        TensorList { dtype, element_shape, max_num_elements: -1, tensors: Arc::default() }
+        TensorList { dtype, element_shape, max_num_elements: -1, tensors: Arc::default(), nesting: 1 }
     }
 
     /// A list of these tensors.
     pub fn of(dtype: DType, element_shape: PartialShape, tensors: Vec<Option<Tensor>>) -> TensorList {
-        TensorList { dtype, element_shape, max_num_elements: -1, tensors: Arc::new(tensors) }
+        let nesting = if dtype == DType::VARIANT { nesting_of(tensors.iter().flatten()) } else { 1 };
+        TensorList { dtype, element_shape, max_num_elements: -1, tensors: Arc::new(tensors), nesting }
     }
 
     /// The elements.
@@ -46,8 +56,36 @@ impl TensorList {
         &self.tensors
     }
 
+    /// Adds an element at the end.
+    pub fn push(&mut self, element: Tensor) {
+        self.nest(&element);
+        self.tensors_mut().push(Some(element));
+    }
+
+    /// Sets the element at a place; false if there is no such place.
+    pub fn set(&mut self, place: usize, element: Tensor) -> bool {
+        self.nest(&element);
+        let place = self.tensors_mut().get_mut(place);
+        place.map(|place| *place = Some(element)).is_some()
+    }
+
+    /// Adds the elements of another list at the end.
+    pub fn extend(&mut self, other: &TensorList) {
+        self.nesting = self.nesting.max(other.nesting);
+        self.tensors_mut().extend_from_slice(other.tensors());
+    }
+
+    /// Removes the last element, which may be unset.
+    pub fn pop(&mut self) -> Option<Tensor> {
+        self.tensors_mut().pop().flatten()
+    }
+
+    fn nest(&mut self, element: &Tensor) {
+        self.nesting = self.nesting.max(nesting_of([element]));
+    }
+
     /// The elements, to be changed: copied first if another list shares them.
-    pub fn tensors_mut(&mut self) -> &mut Vec<Option<Tensor>> {
+    fn tensors_mut(&mut self) -> &mut Vec<Option<Tensor>> {
         Arc::make_mut(&mut self.tensors)
     }
 
@@ -167,6 +205,10 @@ impl VariantObject for TensorList {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn nesting(&self) -> usize {
+        self.nesting
     }
 
     fn zeros_like(&self) -> Result<Variant> {

@@ -140,8 +140,8 @@ fn from_tensor_kernel(_: &Setup<'_>) -> Result<Kernel> {
         check_rows(&element_shape, &inner)?;
         let mut list = TensorList::new(tensor.dtype(), element_shape);
         list.resize(rows)?;
-        for (i, place) in list.tensors_mut().iter_mut().enumerate() {
-            *place = Some(row(&tensor, i)?);
+        for place in 0..rows {
+            list.set(place, row(&tensor, place)?);
         }
         scalar_variant(list)
     }))
@@ -230,10 +230,11 @@ fn count_of(num_elements: &Tensor) -> Result<i32> {
 
 /// Scatters rows of a tensor to existing elements.
 fn spread(list: &mut TensorList, tensor: &Tensor, indices: &[i32]) -> Result<()> {
-    let tensors = list.tensors_mut();
     for (i, &index) in indices.iter().enumerate() {
-        let place = usize::try_from(index).ok().and_then(|index| tensors.get_mut(index));
-        *place.ok_or_else(|| invalid!("Trying to scatter at index {index} in a list"))? = Some(row(tensor, i)?);
+        let element = row(tensor, i)?;
+        if !usize::try_from(index).is_ok_and(|place| list.set(place, element)) {
+            return Err(invalid!("Trying to scatter at index {index} in a list"));
+        }
     }
     Ok(())
 }
@@ -308,6 +309,6 @@ fn pushed(variant: &Variant, i: usize, element: Tensor, inner: &Shape) -> Result
             list.dtype
         ));
     }
-    list.tensors_mut().push(Some(element));
+    list.push(element);
     Ok(Variant::Object(Arc::new(list)))
 }
