@@ -1,6 +1,8 @@
 """Programs with tf.data on our servers and on TensorFlow's: equal elements in equal order, training, resuming."""
+import concurrent.futures
 import os
 import tempfile
+import threading
 import unittest
 
 import numpy as np
@@ -102,28 +104,71 @@ class InputPipelineTest(unittest.TestCase):
         chief = losses["flowgrid"][0]
         self.assertLess(chief[-1], chief[0] / 2)
 
-    def test_a_resumed_pipeline_gives_every_element_once(self):
-        prefix = os.path.join(self.folder, "iterator")
-        seen = []
+    def test_an_interrupted_job_continues_with_every_element_once(self):
+        """Both workers train at once and save; then all tasks are killed, after steps that are lost with them."""
+        orders = {}
+        for kind in ("flowgrid", "tensorflow"):
+            with self.subTest(server=kind), serving.tasks(kind, {"ps": 1, "worker": 2}) as cluster:
+                folder = os.path.join(self.folder, kind)
+                os.mkdir(folder)
+                first = self.both(cluster, folder, steps=3, lost=2)
+                for job, task in (("worker", 1), ("worker", 0), ("ps", 0)):
+                    cluster.restart(job, task)
+                second = self.both(cluster, folder)
+                orders[kind] = [[ids for ids, _ in first], [ids for ids, _ in second]]
+                seen = sum([ids for ids, _ in first + second], [])
+                self.assertEqual(sorted(seen), list(range(RECORDS)))
+                # The gradient of each example is its number, so the weight is the sum of those that were applied.
+                self.assertEqual(max(weight for _, weight in second), sum(range(RECORDS)))
+        self.assertEqual(orders["flowgrid"], orders["tensorflow"])
 
-        def run(restore, steps):
-            with serving.server("flowgrid") as cluster, tf.Graph().as_default(), tf1.device("/job:worker/task:0"):
-                iterator = tf1.data.make_initializable_iterator(pipeline(self.path))
+    def both(self, cluster, folder, steps=None, lost=0):
+        """The ids that each worker saw before it saved, and the last weight that it read."""
+        barrier = threading.Barrier(2, timeout=120)
+
+        def run(task):
+            try:
+                return self.work(cluster, task, folder, steps, lost, barrier)
+            except BaseException:
+                barrier.abort()
+                raise
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return list(pool.map(run, range(2)))
+
+    def work(self, cluster, task, folder, steps, lost, barrier):
+        device = tf1.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{task}")
+        with tf.Graph().as_default(), tf1.device(device):
+            with tf1.device(f"/job:worker/task:{task}"):
+                iterator = tf1.data.make_initializable_iterator(pipeline(self.path, (2, task)))
                 ids, _ = iterator.get_next()
-                saveable = tf.data.experimental.make_saveable_from_iterator(iterator)
-                saver = tf1.train.Saver({"iterator": saveable})
-                with tf1.Session(cluster["worker"][0]) as session:
-                    session.run(iterator.initializer)
-                    if restore:
-                        saver.restore(session, prefix)
-                    for _ in range(steps):
-                        seen.extend(session.run(ids).tolist())
-                    if steps < RECORDS // 8 and not restore:
-                        saver.save(session, prefix)
-
-        run(False, 5)
-        run(True, RECORDS // 8 - 5)
-        self.assertEqual(sorted(seen), list(range(RECORDS)))
+            w = tf1.get_variable("w", [], initializer=tf1.zeros_initializer())
+            loss = -w * tf.reduce_sum(tf.cast(ids, tf.float32))
+            update = tf1.train.GradientDescentOptimizer(1.0, use_locking=True).minimize(loss)
+            position = tf.data.experimental.make_saveable_from_iterator(iterator)
+            saver = tf1.train.Saver([position] + ([w] if task == 0 else []))
+            init = tf1.global_variables_initializer()
+        prefix, seen = os.path.join(folder, f"worker-{task}"), []
+        with tf1.Session(cluster.target("worker", task), graph=w.graph) as session:
+            session.run(iterator.initializer)
+            if task == 0:
+                session.run(init)
+            if steps is None:
+                saver.restore(session, prefix)
+            barrier.wait()  # the chief has the variables
+            try:
+                for _ in range(steps or RECORDS):
+                    seen += session.run([ids, update])[0].tolist()
+            except tf.errors.OutOfRangeError:
+                self.assertIsNone(steps)
+            barrier.wait()  # no worker trains while the variables are saved
+            if steps:
+                saver.save(session, prefix, write_meta_graph=False)
+            weight = session.run(w)
+            barrier.wait()
+            for _ in range(lost):
+                session.run(update)
+            return seen, weight
 
 
 if __name__ == "__main__":
