@@ -41,7 +41,7 @@ pub use flat::{Edge, FlatGraph, FlatNode, LOWERED, NodeId, TensorName};
 pub use frames::{Frame, FrameNode, Frames};
 pub use hash::hash64;
 pub use import::ImportOptions;
-pub use op_facts::{ControlFlow, Forwards, FunctionCall, OpFacts, StaticValue, VariableKind};
+pub use op_facts::{ControlFlow, Forwards, FunctionCall, OpFacts, StateRole, StaticValue, VariableKind};
 pub use rendezvous_key::{RendezvousKey, RendezvousKeyPrefix};
 pub use signature::{Arg, ArgType, AttrDef, AttrKind, Signature, Signatures};
 

@@ -27,6 +27,8 @@ pub struct OpFacts {
     pub holds_shared_state: bool,
     /// Its outputs are objects that cannot leave their device, so the nodes that read them run there.
     pub outputs_stay: bool,
+    /// What it does with state that programs look for in a graph.
+    pub state_role: Option<StateRole>,
 }
 
 /// The primitives of control flow, with which conditionals and loops are made. The variant of an op for references
@@ -97,6 +99,23 @@ pub enum VariableKind {
     Resource,
 }
 
+/// What an op does with the state of a training program: savers, hooks and monitoring find their nodes by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateRole {
+    /// Creates a queue that is reached by a resource handle.
+    CreatesQueue,
+    /// Creates a gradient accumulator.
+    CreatesAccumulator,
+    /// Writes tensors to a checkpoint; the values follow the prefix, the names and the slices.
+    Saves,
+    /// Reads tensors from a checkpoint.
+    Restores,
+    /// Adds its second input to the variable that its first input reaches.
+    AddsToVariable,
+    /// Reports whether a variable has a value.
+    ChecksInitialized,
+}
+
 impl OpFacts {
     /// The facts of an op that only computes its outputs from its inputs.
     pub const PLAIN: OpFacts = OpFacts {
@@ -110,6 +129,7 @@ impl OpFacts {
         runs_unread: false,
         holds_shared_state: false,
         outputs_stay: false,
+        state_role: None,
     };
 
     /// The facts of a control flow primitive.

@@ -41,7 +41,7 @@ pub fn tensor(name: &str, tensor: &Output, metadata: &[u8]) -> Output {
 
 /// Several summaries merged into one.
 pub fn merge(scope: &Scope, summaries: &[Output]) -> Output {
-    op::merge::merge_summary(&scope.named("Merge"), summaries)
+    op::merge_summary(&scope.named("Merge"), summaries)
 }
 
 /// All summaries of a graph merged into one; none if there are none.
@@ -89,7 +89,7 @@ impl Family<'_> {
     pub fn image(&self, name: &str, pictures: &Output, most: i64) -> Output {
         let (scope, tag) = self.enter(name, pictures);
         let tag = constant(&scope, "tag", tag.into_bytes());
-        let bad_color = Tensor::vector(&op::image::BAD_COLOR);
+        let bad_color = Tensor::vector(&op::BAD_COLOR);
         let node = raw::image_summary(&tag, pictures, &bad_color).named_as_scope();
         collected(node.attr("max_images", most).output())
     }

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::Elementwise;
-use graph::{ControlFlow, Forwards, FunctionCall, OpFacts, StaticValue, VariableKind};
+use graph::{ControlFlow, Forwards, FunctionCall, OpFacts, StateRole, StaticValue, VariableKind};
 use math::fused::{Binary, Unary};
 
 /// The facts of an op. A row begins with `PLAIN` and adds what applies.
@@ -31,8 +31,13 @@ pub struct Facts {
 /// The part of an op in a node that computes a product, adds a bias and applies an activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fusion {
-    /// Computes the product. The op with this name also adds the bias.
-    Product(&'static str),
+    /// Computes the product.
+    Product {
+        /// The op that also adds the bias.
+        combined: &'static str,
+        /// The attribute of that op with the types of the added inputs, if they may differ from that of the product.
+        arg_types: Option<&'static str>,
+    },
     /// Is such a combined op: an activation can follow.
     Combined,
     /// Adds the bias.
@@ -56,9 +61,9 @@ impl Facts {
         Facts { elementwise: Some(Elementwise::Binary(function)), ..self }
     }
 
-    /// Is a product with this combined op, which also adds a bias.
-    pub const fn product(self, combined: &'static str) -> Facts {
-        Facts { fusion: Some(Fusion::Product(combined)), ..self }
+    /// Is a product with this combined op, which also adds a bias; see [`Fusion::Product`].
+    pub const fn product(self, combined: &'static str, arg_types: Option<&'static str>) -> Facts {
+        Facts { fusion: Some(Fusion::Product { combined, arg_types }), ..self }
     }
 
     /// Is a product with a bias, which can be combined with an activation.
@@ -114,6 +119,11 @@ impl Facts {
     /// Its outputs are objects that cannot leave their device.
     pub const fn outputs_stay(self) -> Facts {
         self.with(OpFacts { outputs_stay: true, ..self.graph })
+    }
+
+    /// Does this with the state of a training program.
+    pub const fn state_role(self, role: StateRole) -> Facts {
+        self.with(OpFacts { state_role: Some(role), ..self.graph })
     }
 
     /// Stands for a value that the client feeds.

@@ -14,8 +14,8 @@ pub(crate) fn join(
         return None;
     }
     match (first_part, second_part) {
-        (Fusion::Product(combined), Fusion::Bias) if channels_last(first) && channels_last(second) => {
-            Some(with_bias(combined, first, second))
+        (Fusion::Product { combined, arg_types }, Fusion::Bias) if channels_last(first) && channels_last(second) => {
+            Some(with_bias(combined, arg_types, first, second))
         }
         (Fusion::Combined, Fusion::Activation) => with_activation(first, second),
         _ => None,
@@ -29,13 +29,13 @@ fn channels_last(node: &NodeDef) -> bool {
     }
 }
 
-fn with_bias(combined: &str, product: &NodeDef, bias: &NodeDef) -> NodeDef {
+fn with_bias(combined: &str, arg_types: Option<&str>, product: &NodeDef, bias: &NodeDef) -> NodeDef {
     let mut attrs = product.attrs.clone();
     attrs.retain(|name, _| !name.starts_with('_'));
     attrs.insert("num_args".to_string(), AttrValue::Int(1));
     attrs.insert("fused_ops".to_string(), names(&[bias.op.clone().into()]));
-    if product.op == "Conv2D" {
-        attrs.insert("TArgs".to_string(), AttrValue::from(AttrList { types: vec![DType::F32], ..AttrList::default() }));
+    if let Some(attr) = arg_types {
+        attrs.insert(attr.to_string(), AttrValue::from(AttrList { types: vec![DType::F32], ..AttrList::default() }));
     }
     NodeDef { op: combined.to_string(), attrs, ..bias.clone() }
 }

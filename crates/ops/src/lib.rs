@@ -1,8 +1,10 @@
-//! Defines all ops: their rows in the op table, builder functions, gradient rules and kernels.
+//! Defines the ops of TensorFlow but those of input pipelines, which are in `data`: their rows in the op table, builder
+//! functions, gradient rules and kernels.
 #![forbid(unsafe_code)]
 
 #[macro_use]
 mod dispatch;
+mod activation;
 mod fusible;
 #[macro_use]
 pub mod math_ops;
@@ -15,7 +17,6 @@ pub mod data_structures;
 pub(crate) mod hashing;
 pub mod image;
 pub mod linalg;
-pub mod names;
 pub mod nn;
 pub mod parsing;
 pub mod quantized;

@@ -1,7 +1,6 @@
 //! Waits until servers report that variables have values.
 
-use graph::{AttrValue, Graph, GraphDef, ImportOptions, Output};
-use ops::names::IS_INITIALIZED;
+use graph::{AttrValue, Graph, GraphDef, ImportOptions, Output, StateRole};
 use ops::state::WAIT;
 use session::{Feeds, RunOptions, Session, SessionConfig};
 use status::Result;
@@ -44,7 +43,7 @@ fn waiting_graph(ready: &Output) -> Result<Graph> {
         // The node that it is colocated with may be missing here.
         own.device = node.device();
         own.attrs.remove("_class");
-        if IS_INITIALIZED.contains(&own.op.as_str()) {
+        if node.graph().ops().op_facts(&own.op).state_role == Some(StateRole::ChecksInitialized) {
             own.attrs.insert(WAIT.to_string(), AttrValue::Bool(true));
         }
         def.nodes.push(described);

@@ -1,8 +1,7 @@
 //! Progress of saves and restores, from the byte counters of the tasks.
 
 use super::saveable::Saveable;
-use graph::{DeviceSpec, Graph, Node, Output, Scope};
-use ops::names::{RESTORE_V2, SAVE_V2};
+use graph::{DeviceSpec, Graph, Node, Output, Scope, StateRole};
 use ops::raw;
 use ops::state::read_variable;
 use parking_lot::Mutex;
@@ -65,11 +64,12 @@ impl ProgressReporter {
     /// Adds nodes that read the counters of the tasks on which the nodes since `first` save and restore.
     pub fn build(scope: &Scope, first: usize, saveables: &[Saveable], report: ProgressFn) -> ProgressReporter {
         let (graph, scope) = (scope.graph(), scope.named("progress"));
-        let counters = |op: &str, counter: &str| {
-            let nodes = one_for_each_task(graph, first, op);
+        let counters = |role: StateRole, counter: &str| {
+            let nodes = one_for_each_task(graph, first, role);
             nodes.iter().map(|node| self::counter(&scope.beside(node), counter)).collect()
         };
-        let (saved, restored) = (counters(SAVE_V2, "bytes_saved"), counters(RESTORE_V2, "bytes_restored"));
+        let (saved, restored) =
+            (counters(StateRole::Saves, "bytes_saved"), counters(StateRole::Restores, "bytes_restored"));
         ProgressReporter { report, total: saveables.iter().map(size).sum(), saved, restored }
     }
 
@@ -114,11 +114,12 @@ fn read(session: &Session, counters: &[Output]) -> Option<u64> {
     counts.iter().map(|count| u64::try_from(count.to_scalar::<i64>().ok()?).ok()).sum()
 }
 
-/// The nodes of an op since `first`, one for each task, because all devices of a task share a counter.
-fn one_for_each_task(graph: &Graph, first: usize, op: &str) -> Vec<Node> {
+/// The nodes since `first` that do this, one for each task, because all devices of a task share a counter.
+fn one_for_each_task(graph: &Graph, first: usize, role: StateRole) -> Vec<Node> {
     let (root, mut tasks) = (graph.root(), Vec::new());
     let nodes = graph.def_from(first).nodes;
-    let nodes = nodes.iter().filter(|node| node.op == op).filter_map(|node| Node::find(&root, &node.name));
+    let has_role = |op: &str| graph.ops().op_facts(op).state_role == Some(role);
+    let nodes = nodes.iter().filter(|node| has_role(&node.op)).filter_map(|node| Node::find(&root, &node.name));
     let is_first = |node: &Node| {
         let task = DeviceSpec::parse(&node.device()).ok().and_then(|spec| Task::of_device(&spec));
         let is_new = !tasks.contains(&task);

@@ -1,13 +1,12 @@
 //! The moment from which on training steps do not change what a checkpoint contains.
 
-use graph::{Graph, Node, Output, TensorName, VariableKind};
+use graph::{Graph, Node, Output, StateRole, TensorName, VariableKind};
 use io::saved_model::Saver as SaverDef;
 use layers::ScopeOps;
-use ops::names::SAVE_V2;
 use ops::raw;
 use std::collections::BTreeMap;
 
-/// The number of inputs of SaveV2 before the values.
+/// The number of inputs of a node that saves, before the values.
 const BEFORE_VALUES: usize = 3;
 
 /// Adds a tensor that is available once all values of a saver were read. None if there is no such moment, because
@@ -18,7 +17,8 @@ pub(super) fn build(graph: &Graph, def: &SaverDef) -> Option<Output> {
     }
     let saved = output(graph, &def.save_tensor)?;
     let mut by_device: BTreeMap<String, Vec<Node>> = BTreeMap::new();
-    for writer in saved.node().with_ancestors().iter().filter(|node| node.op() == SAVE_V2) {
+    let saves = |node: &&Node| graph.ops().op_facts(&node.op()).state_role == Some(StateRole::Saves);
+    for writer in saved.node().with_ancestors().iter().filter(saves) {
         for input in writer.def().inputs.iter().skip(BEFORE_VALUES).filter(|input| !input.starts_with('^')) {
             let read = output(graph, input)?.node().clone();
             // The value of a reference is read by its reader, not when the variable's own node runs.

@@ -23,9 +23,12 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
+/// The op of `sharded_filename`, after which savers name their nodes.
+pub const SHARDED_FILENAME: &str = "ShardedFilename";
+
 /// The name of one file of a sharded checkpoint.
 pub fn sharded_filename(basename: &Output, shard: &Output, shards: &Output) -> Output {
-    basename.scope().op("ShardedFilename").input(basename).input(shard).input(shards).output()
+    basename.scope().op(SHARDED_FILENAME).input(basename).input(shard).input(shards).output()
 }
 
 /// The pattern of the names of all files of a sharded checkpoint.

@@ -4,7 +4,7 @@ use super::args::{file, named_slices, prefix, strings};
 use super::pace::Doing;
 use super::stored::{InMemory, StoredTensor};
 use super::systems;
-use graph::{AttrValue, Output};
+use graph::{AttrValue, Output, StateRole};
 use io::slice::parse_shape_and_slice;
 use io::{Bundle, FileSystems, TensorSliceReader};
 use op::shapes::unknown;
@@ -36,13 +36,16 @@ pub(crate) const OPS: &[Op] = &[
         shape: restored_shapes,
         grad: Grad::Stop,
         kernel: restore_v2_kernel,
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::Restores),
     },
 ];
 
+/// The op of `restore_v2`, after which savers name their nodes.
+pub const RESTORE_V2: &str = "RestoreV2";
+
 /// Tensors of these types by their names; an empty slice means the whole tensor.
 pub fn restore_v2(prefix: &Output, names: &Output, slices: &Output, types: &[DType]) -> Vec<Output> {
-    let builder = prefix.scope().op("RestoreV2").input(prefix).input(names).input(slices);
+    let builder = prefix.scope().op(RESTORE_V2).input(prefix).input(names).input(slices);
     builder.attr("dtypes", AttrValue::from(types.to_vec())).node().outputs()
 }
 

@@ -3,7 +3,7 @@
 use super::args::{file, prefix, slice_of, strings};
 use super::save_v2::save_v2_kernel;
 use super::systems;
-use graph::{Node, Output};
+use graph::{Node, Output, StateRole};
 use io::TensorSliceWriter;
 use io::bundle::{MergeOptions, merge_bundles};
 use op::shapes::none;
@@ -32,7 +32,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: none,
         grad: Grad::Stop,
         kernel: save_v2_kernel,
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::Saves),
     },
     Op {
         def: "MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string); \
@@ -44,9 +44,12 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
+/// The op of `save_v2`, after which savers name their nodes.
+pub const SAVE_V2: &str = "SaveV2";
+
 /// Saves tensors under names; an empty slice means the whole tensor.
 pub fn save_v2(prefix: &Output, names: &Output, slices: &Output, tensors: &[Output]) -> Node {
-    prefix.scope().op("SaveV2").input(prefix).input(names).input(slices).inputs(tensors).node()
+    prefix.scope().op(SAVE_V2).input(prefix).input(names).input(slices).inputs(tensors).node()
 }
 
 /// Merges several checkpoints into one.

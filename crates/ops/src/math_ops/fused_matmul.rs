@@ -1,10 +1,9 @@
 //! A matrix product fused with the ops that follow it: a bias, an activation.
 
-use super::kernels::run_map;
 use super::matmul::{matmul_shape, operands, product_shape};
+use crate::activation::Activation;
 use math::function::Real;
 use math::gemm::{self, Epilogue};
-use math::lanes::Map;
 use op::{Ctx, Grad, Inputs, Kernel, Op, PLAIN, Setup, many, outputs};
 use status::{Result, invalid, unimplemented_op};
 use tensor::{Element, Tensor};
@@ -18,18 +17,6 @@ pub(crate) const OPS: &[Op] = &[Op {
     kernel: fused_matmul_kernel,
     facts: PLAIN.combined(),
 }];
-
-/// The function applied to the product after the bias.
-#[derive(Clone, Copy, PartialEq)]
-enum Activation {
-    None,
-    Relu,
-    Relu6,
-    Elu,
-    Tanh,
-    Sigmoid,
-    LeakyRelu(f32),
-}
 
 /// The attributes of a node.
 #[derive(Clone, Copy)]
@@ -54,19 +41,16 @@ fn fused_matmul_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn activation_of(setup: &Setup<'_>) -> Result<Activation> {
-    let ops: Vec<String> =
-        setup.list("fused_ops")?.strings.iter().map(|op| String::from_utf8_lossy(op).into_owned()).collect();
-    let names: Vec<&str> = ops.iter().map(String::as_str).collect();
-    Ok(match names[..] {
+    let names = &setup.list("fused_ops")?.strings;
+    let activation = match &names[..] {
         [] => return Err(invalid!("Fused MatMul must have at least one fused op.")),
-        ["BiasAdd"] => Activation::None,
-        ["BiasAdd", "Relu"] => Activation::Relu,
-        ["BiasAdd", "Relu6"] => Activation::Relu6,
-        ["BiasAdd", "Elu"] => Activation::Elu,
-        ["BiasAdd", "Tanh"] => Activation::Tanh,
-        ["BiasAdd", "Sigmoid"] => Activation::Sigmoid,
-        ["BiasAdd", "LeakyRelu"] => Activation::LeakyRelu(setup.float("leakyrelu_alpha")?),
-        _ => return Err(unimplemented_op!("Fusion is not implemented: [{}]", names.join(","))),
+        [bias] if &bias[..] == b"BiasAdd" => Some(Activation::None),
+        [bias, op] if &bias[..] == b"BiasAdd" => Activation::of_op(op, || setup.float("leakyrelu_alpha"))?,
+        _ => None,
+    };
+    activation.ok_or_else(|| {
+        let names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
+        unimplemented_op!("Fusion is not implemented: [{}]", names.join(","))
     })
 }
 
@@ -87,22 +71,5 @@ fn run_fused_matmul<T: Element + gemm::Element + Real>(
     let mut product = Tensor::zeros::<T>(product_shape(lhs.rows, rhs.cols)?)?;
     let epilogue = Epilogue { bias: Some(bias.values()?), relu: fused.activation == Activation::Relu };
     gemm::matmul_with(ctx.pool(), lhs, rhs, epilogue, product.values_mut()?);
-    activate::<T>(ctx, fused.activation, product)
-}
-
-fn activate<T: Element + Real>(ctx: &Ctx<'_>, activation: Activation, mut x: Tensor) -> Result<Tensor> {
-    match activation {
-        Activation::None | Activation::Relu => Ok(x),
-        Activation::Relu6 => run_map(ctx, &Map::vector(|x: T| x.larger(T::ZERO).smaller(T::from_f64(6.0))), x),
-        Activation::Elu => run_map(ctx, &Map::vector(T::elu), x),
-        Activation::Tanh => run_map(ctx, &Map::vector(T::tanh), x),
-        Activation::Sigmoid => run_map(ctx, &Map::vector(T::sigmoid), x),
-        Activation::LeakyRelu(slope) => {
-            let slope = T::from_f64(slope.into());
-            for value in x.values_mut::<T>()? {
-                *value = if *value > T::ZERO { *value } else { value.mul(slope) };
-            }
-            Ok(x)
-        }
-    }
+    fused.activation.apply_after_epilogue::<T>(ctx, product)
 }

@@ -14,7 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
     shape: matmul_shape,
     grad: Grad::Rule(matmul_rule),
     kernel: matmul_kernel,
-    facts: PLAIN.product("_FusedMatMul"),
+    facts: PLAIN.product("_FusedMatMul", None),
 }];
 
 /// The product of two matrices.

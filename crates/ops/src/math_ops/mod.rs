@@ -70,6 +70,7 @@ pub use self::special::{dawsn, digamma, erf, erfc, erfinv, expint, fresnel_cos, 
 pub use self::trigonometry::{acos, asin, atan, atan2, cos, sin, tan};
 pub use self::unary::{abs, reciprocal, reciprocal_grad, rsqrt, rsqrt_grad, sign, sqrt, sqrt_grad, square};
 
+pub(crate) use kernels::run_map;
 use op::Op;
 
 /// The tables of this family.

@@ -19,7 +19,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: forward_shape,
         grad: Grad::Rule(forward_rule),
         kernel: forward_kernel,
-        facts: PLAIN.product("_FusedConv2D"),
+        facts: PLAIN.product("_FusedConv2D", Some("TArgs")),
     },
     Op {
         def: "Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T; \

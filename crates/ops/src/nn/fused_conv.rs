@@ -3,8 +3,7 @@
 use super::conv::{run_forward, static_forward};
 use super::convolved::Convolved;
 use super::geometry::{Attrs, Geometry};
-use super::loops::map;
-use math::elementwise::cost::FUNCTION;
+use crate::activation::Activation;
 use math::function::Real;
 use math::gemm::Epilogue;
 use op::{Ctx, Grad, Kernel, Op, PLAIN, Setup, ShapeQuery, many, outputs};
@@ -27,18 +26,6 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn shape(query: &ShapeQuery<'_>) -> Result<Vec<PartialShape>> {
     static_forward(query, 2)
-}
-
-/// The last op of the fused computation.
-#[derive(Clone, Copy)]
-enum Activation {
-    None,
-    Relu,
-    Relu6,
-    Elu,
-    LeakyRelu(f32),
-    Tanh,
-    Sigmoid,
 }
 
 /// Reads the attributes of a node.
@@ -65,15 +52,9 @@ fn fusion(setup: &Setup<'_>) -> Result<Fusion> {
         b"FusedBatchNorm" => Some(setup.float("epsilon")?),
         _ => return Err(unsupported()),
     };
-    let activation = match second.map(|name| &name[..]) {
+    let activation = match second {
         None => Activation::None,
-        Some(b"Relu") => Activation::Relu,
-        Some(b"Relu6") => Activation::Relu6,
-        Some(b"Elu") => Activation::Elu,
-        Some(b"LeakyRelu") => Activation::LeakyRelu(setup.float("leakyrelu_alpha")?),
-        Some(b"Tanh") => Activation::Tanh,
-        Some(b"Sigmoid") => Activation::Sigmoid,
-        _ => return Err(unsupported()),
+        Some(op) => Activation::of_op(op, || setup.float("leakyrelu_alpha"))?.ok_or_else(unsupported)?,
     };
     if names.len() > 2 {
         return Err(unsupported());
@@ -118,7 +99,7 @@ fn run<T: Convolved + Real>(
     };
     let end = Epilogue { bias: Some(&bias[..]), relu: matches!(fusion.activation, Activation::Relu) };
     let out = run_forward::<T>(ctx, &fusion.geometry, input, &filter, end)?;
-    activate::<T>(ctx, fusion.activation, out)
+    fusion.activation.apply_after_epilogue::<T>(ctx, out)
 }
 
 /// The filter and bias that do the work of a normalisation by given moments: arguments are scale, offset, mean and
@@ -135,24 +116,4 @@ fn folded<T: Element + Real>(mut filter: Tensor, args: &[Tensor], epsilon: f32) 
     }
     let bias = (0..factor.len()).map(|c| offset[c].sub(mean[c].mul(factor[c]))).collect();
     Ok((filter, bias))
-}
-
-fn activate<T: Element + Real>(ctx: &Ctx<'_>, activation: Activation, x: Tensor) -> Result<Tensor> {
-    match activation {
-        Activation::None | Activation::Relu => Ok(x),
-        Activation::Relu6 => {
-            let six = T::from_f64(6.0);
-            map::<T>(ctx, FUNCTION, x, move |x| {
-                let x = if x < T::ZERO { T::ZERO } else { x };
-                if x > six { six } else { x }
-            })
-        }
-        Activation::Elu => map::<T>(ctx, FUNCTION, x, T::elu),
-        Activation::LeakyRelu(alpha) => {
-            let alpha = T::from_f64(alpha.into());
-            map::<T>(ctx, FUNCTION, x, move |x| if x > T::ZERO { x } else { x.mul(alpha) })
-        }
-        Activation::Tanh => map::<T>(ctx, FUNCTION, x, T::tanh),
-        Activation::Sigmoid => map::<T>(ctx, FUNCTION, x, T::sigmoid),
-    }
 }

@@ -1,7 +1,7 @@
 //! Assigns to reference variables.
 
 use super::target::Target;
-use graph::{AttrValue, Output, ShapeQuery};
+use graph::{AttrValue, Output, ShapeQuery, StateRole};
 use math::elementwise::{cost, zip_in_place_left};
 use math::function::Number;
 use op::shapes::merged;
@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: merged,
         grad: Grad::Stop,
         kernel: |setup| update_kernel(setup, Step::Add),
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::AddsToVariable),
     },
     Op {
         def: "AssignSub(ref: Ref(T), value: T) -> output_ref: Ref(T); T: numbertype; use_locking: bool = false",

@@ -1,7 +1,7 @@
 //! Assigns to resource variables.
 
 use super::assign::{Step, change_of};
-use graph::{Node, Output, ShapeQuery};
+use graph::{Node, Output, ShapeQuery, StateRole};
 use op::{Grad, Home, Kernel, Op, PLAIN, Setup, Variable, handle_of, many, outputs};
 use status::{Result, invalid};
 use tensor::{PartialShape, Tensor};
@@ -19,7 +19,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: fits,
         grad: Grad::Stop,
         kernel: |setup| update_kernel(setup, Step::Add),
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::AddsToVariable),
     },
     Op {
         def: "AssignSubVariableOp(resource: resource, value: dtype); dtype: type; stateful",

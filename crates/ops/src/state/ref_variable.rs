@@ -2,7 +2,7 @@
 
 use super::await_value::{await_variable, is_waiting};
 use crate::dispatch::undeclared;
-use graph::{Output, Scope, VariableKind};
+use graph::{Output, Scope, StateRole, VariableKind};
 use op::shapes::{attr_shape, scalar, unchanged};
 use op::{Ctx, Grad, Kernel, Op, PLAIN, ReferenceVariable, Setup, Value, Variable, later, many, outputs};
 use status::{Result, invalid, not_found};
@@ -45,7 +45,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: is_initialized_kernel,
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::ChecksInitialized),
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Handles of resource variables, and queries that do not read the value.
 
 use super::await_value::{await_named, is_waiting};
-use graph::{AttrValue, Output, Scope, ShapeQuery, VariableKind};
+use graph::{AttrValue, Output, Scope, ShapeQuery, StateRole, VariableKind};
 use op::shapes::{none, scalar};
 use op::{Grad, Home, Kernel, Op, PLAIN, Setup, Variable, handle_of, later, many, outputs, source, unary};
 use status::{Code, Result, invalid};
@@ -31,7 +31,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: is_initialized_kernel,
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::ChecksInitialized),
     },
     Op {
         def: "VariableShape(input: resource) -> output: out_type; out_type: {int32, int64} = int32; stateful",

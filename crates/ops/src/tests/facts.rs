@@ -1,7 +1,8 @@
 //! Facts in rows: they agree with the signatures, and no row of a family is forgotten.
 
+use crate::activation::Activation;
 use crate::registry;
-use graph::{ControlFlow, Forwards, OpFacts, Signatures};
+use graph::{ControlFlow, Forwards, OpFacts, Signatures, StateRole};
 use op::{Elementwise, Fusion};
 
 /// The ops for which `holds` is true, sorted.
@@ -49,6 +50,32 @@ fn placeholders_and_shared_state_are_marked() {
 }
 
 #[test]
+fn ops_that_training_programs_look_for_state_their_role() {
+    let queues = ["FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"];
+    let accumulators = ["ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator"];
+    let roles: [(StateRole, &[&str]); 6] = [
+        (StateRole::CreatesQueue, &queues),
+        (StateRole::CreatesAccumulator, &accumulators),
+        (StateRole::Saves, &["SaveV2"]),
+        (StateRole::Restores, &["RestoreV2"]),
+        (StateRole::AddsToVariable, &["AssignAdd", "AssignAddVariableOp"]),
+        (StateRole::ChecksInitialized, &["IsVariableInitialized", "VarIsInitializedOp"]),
+    ];
+    for (role, expected) in roles {
+        assert_eq!(ops_where(|facts| facts.state_role == Some(role)), expected, "{role:?}");
+    }
+}
+
+#[test]
+fn combined_ops_know_every_activation() {
+    let registry = registry();
+    for op in registry.names() {
+        let is_known = Activation::of_op(op.as_bytes(), || Ok(0.2)).expect("an activation").is_some();
+        assert_eq!(is_known, registry.facts(op).fusion == Some(Fusion::Activation), "{op}");
+    }
+}
+
+#[test]
 fn elementwise_ops_have_as_many_inputs_as_their_function() {
     let registry = registry();
     for op in registry.names() {
@@ -75,7 +102,7 @@ fn a_product_names_an_op_that_combines_it_with_a_bias() {
     let registry = registry();
     let mut products = 0;
     for op in registry.names() {
-        if let Some(Fusion::Product(combined)) = registry.facts(op).fusion {
+        if let Some(Fusion::Product { combined, .. }) = registry.facts(op).fusion {
             assert_eq!(registry.facts(combined).fusion, Some(Fusion::Combined), "{op}");
             products += 1;
         }

@@ -4,8 +4,7 @@ use super::{Every, Timer, read_step, stale_step, step_of};
 use crate::monitored::{RunArgs, RunContext, RunValues, SessionRunHook};
 use crate::{FileWriter, get_global_step, monitoring};
 use checkpoint::step_number;
-use graph::{Graph, Node, Output, TensorName};
-use ops::names::ASSIGN_ADD;
+use graph::{Graph, Node, Output, StateRole, TensorName};
 use session::{COUNTERS, ClusterSpec, Session, Task};
 use status::Result;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ impl Updated {
         let step = get_global_step(graph)?;
         let handle = step.handle().node().name();
         let is_update = |node: &Node| {
-            ASSIGN_ADD.contains(&node.op().as_str())
+            graph.ops().op_facts(&node.op()).state_role == Some(StateRole::AddsToVariable)
                 && node.def().inputs.first().is_some_and(|input| TensorName::parse(input).node == handle)
         };
         let (root, def) = (graph.root(), graph.to_def().ok()?);

@@ -4,9 +4,8 @@ use super::Sample;
 use super::sample::{Scalars, per_second};
 use crate::FileWriter;
 use crate::session_manager::is_lost;
-use graph::{AttrValue, DeviceSpec, Graph, Node, Output, Scope};
+use graph::{AttrValue, DeviceSpec, Graph, Node, Output, Scope, StateRole};
 use ops::data_structures::queue::queue_size;
-use ops::names::{creates_accumulator, creates_queue};
 use ops::raw;
 use ops::state::read_variable;
 use session::{COUNTERS, Feeds, GradientCounts, RunOptions, Session, Task, TaskCounts};
@@ -21,7 +20,7 @@ use tensor::{DType, PartialShape, Tensor};
 /// A task without counters, such as one of TensorFlow's, is logged once and then left out.
 pub struct ClusterMetrics {
     events: Arc<FileWriter>,
-    questions: Vec<Question>,
+    reads: Vec<CounterRead>,
     examples_per_step: Option<f64>,
     last: Option<(i64, Sample, Instant)>,
     staleness: Staleness,
@@ -36,21 +35,21 @@ struct Staleness {
 }
 
 /// A step that reads counters.
-struct Question {
-    about: About,
+struct CounterRead {
+    source: Source,
     outputs: Vec<Output>,
     /// The counters cannot be read.
-    vain: bool,
+    unreadable: bool,
 }
 
-enum About {
+enum Source {
     Task(Task),
     Accumulator(String),
     Queue(String),
 }
 
 /// The time limit of a read.
-const PATIENCE: Duration = Duration::from_secs(5);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ClusterMetrics {
     /// Adds the nodes that read the counters of these tasks, of the tasks on which the graph has nodes, and of the
@@ -62,10 +61,10 @@ impl ClusterMetrics {
         tasks.extend(nodes.iter().filter_map(|node| Task::of_device(&DeviceSpec::parse(&node.device()).ok()?)));
         tasks.sort_by(|a, b| (&a.job, a.index).cmp(&(&b.job, b.index)));
         tasks.dedup();
-        let mut questions: Vec<Question> = tasks.into_iter().map(|task| of_task(&scope, task)).collect();
-        questions.extend(nodes.iter().filter_map(|node| of_node(&scope, node)));
+        let mut reads: Vec<CounterRead> = tasks.into_iter().map(|task| of_task(&scope, task)).collect();
+        reads.extend(nodes.iter().filter_map(|node| of_node(&scope, node)));
         graph.check()?;
-        Ok(ClusterMetrics { events, questions, examples_per_step: None, last: None, staleness: Staleness::default() })
+        Ok(ClusterMetrics { events, reads, examples_per_step: None, last: None, staleness: Staleness::default() })
     }
 
     /// Sets the number of examples per step, so that examples per second are written too.
@@ -83,7 +82,7 @@ impl ClusterMetrics {
 
     /// Reads all counters and writes them. `step` counts the steps of all workers.
     pub fn report(&mut self, session: &Session, step: i64) -> Result<()> {
-        let (sample, now) = (self.ask(session), Instant::now());
+        let (sample, now) = (self.read_all(session), Instant::now());
         let last =
             self.last.as_ref().map(|(steps, sample, time)| (*steps, sample, now.saturating_duration_since(*time)));
         let mut scalars = sample.scalars(last.map(|(_, sample, time)| (sample, time)));
@@ -113,51 +112,54 @@ impl ClusterMetrics {
     }
 
     /// All counters that can be read.
-    fn ask(&mut self, session: &Session) -> Sample {
+    fn read_all(&mut self, session: &Session) -> Sample {
         let mut sample = Sample::default();
-        for question in self.questions.iter_mut().filter(|question| !question.vain) {
-            match question.ask(session) {
-                Ok(numbers) => question.about.note(&mut sample, &numbers),
+        for read in self.reads.iter_mut().filter(|read| !read.unreadable) {
+            match read.run(session) {
+                Ok(numbers) => read.source.add_to(&mut sample, &numbers),
                 // The task may be back at the next report. Whether training continues without it is not decided here.
-                Err(error) if is_lost(&error) => tracing::debug!("{} does not answer: {error}", question.about.name()),
-                Err(error) => question.give_up(&error),
+                Err(error) if is_lost(&error) => tracing::debug!("{} does not answer: {error}", read.source.name()),
+                Err(error) => read.give_up(&error),
             }
         }
         sample
     }
 }
 
-impl Question {
-    fn ask(&self, session: &Session) -> Result<Vec<i64>> {
-        let options = RunOptions { timeout: Some(PATIENCE), ..RunOptions::default() };
+impl CounterRead {
+    fn run(&self, session: &Session) -> Result<Vec<i64>> {
+        let options = RunOptions { timeout: Some(READ_TIMEOUT), ..RunOptions::default() };
         let (answers, _): (Vec<Tensor>, _) = session.run_with_options(&self.outputs[..], Feeds::new(), options)?;
         answers.iter().map(number).collect()
     }
 
     fn give_up(&mut self, error: &Error) {
-        tracing::warn!("{} tells nothing about itself, so no metrics of it are written: {error}", self.about.name());
-        self.vain = true;
+        tracing::warn!(
+            "the counters of {} cannot be read, so no metrics of it are written: {error}",
+            self.source.name()
+        );
+        self.unreadable = true;
     }
 }
 
-impl About {
+impl Source {
     fn name(&self) -> String {
         match self {
-            About::Task(task) => task.to_string(),
-            About::Accumulator(name) => format!("accumulator {name}"),
-            About::Queue(name) => format!("queue {name}"),
+            Source::Task(task) => task.to_string(),
+            Source::Accumulator(name) => format!("accumulator {name}"),
+            Source::Queue(name) => format!("queue {name}"),
         }
     }
 
-    fn note(&self, sample: &mut Sample, numbers: &[i64]) {
+    fn add_to(&self, sample: &mut Sample, numbers: &[i64]) {
         match (self, numbers) {
-            (About::Task(task), &[steps, bytes_in, bytes_out]) => {
+            (Source::Task(task), &[steps, bytes_in, bytes_out]) => {
                 sample.tasks.push((task.clone(), TaskCounts { steps, bytes_in, bytes_out }));
             }
-            (About::Accumulator(name), &[accepted, stale, dropped]) => {
+            (Source::Accumulator(name), &[accepted, stale, dropped]) => {
                 sample.gradients.push(GradientCounts { name: name.clone(), accepted, stale, dropped });
             }
-            (About::Queue(name), &[length]) => sample.queues.push((name.clone(), length)),
+            (Source::Queue(name), &[length]) => sample.queues.push((name.clone(), length)),
             _ => {}
         }
     }
@@ -170,30 +172,38 @@ fn number(tensor: &Tensor) -> Result<i64> {
     }
 }
 
-fn of_task(scope: &Scope, task: Task) -> Question {
+fn of_task(scope: &Scope, task: Task) -> CounterRead {
     let scope = scope.on_any_device().on(&task.to_string()).on("/device:CPU:0");
     let outputs = TaskCounts::NAMES.map(|name| counter(&scope, COUNTERS, name)).to_vec();
-    Question { about: About::Task(task), outputs, vain: false }
+    CounterRead { source: Source::Task(task), outputs, unreadable: false }
 }
 
 /// The counters of a node: the length of a queue, the outcomes of an accumulator.
-fn of_node(scope: &Scope, node: &Node) -> Option<Question> {
-    let op = node.op();
+fn of_node(scope: &Scope, node: &Node) -> Option<CounterRead> {
     let scope = scope.beside(node);
-    if creates_queue(&op) {
-        let shared = text(node, "shared_name");
-        let name = if shared.is_empty() { node.name() } else { shared };
-        let outputs = vec![queue_size(&node.output(0).seen_from(&scope))];
-        return Some(Question { about: About::Queue(name), outputs, vain: false });
+    match node.graph().ops().op_facts(&node.op()).state_role? {
+        StateRole::CreatesQueue => Some(of_queue(&scope, node)),
+        StateRole::CreatesAccumulator => of_accumulator(&scope, node),
+        _ => None,
     }
+}
+
+fn of_queue(scope: &Scope, node: &Node) -> CounterRead {
+    let shared = text(node, "shared_name");
+    let name = if shared.is_empty() { node.name() } else { shared };
+    let outputs = vec![queue_size(&node.output(0).seen_from(scope))];
+    CounterRead { source: Source::Queue(name), outputs, unreadable: false }
+}
+
+fn of_accumulator(scope: &Scope, node: &Node) -> Option<CounterRead> {
     let name = text(node, "shared_name");
-    if !creates_accumulator(&op) || !name.ends_with("/grad_accum") {
+    if !name.ends_with("/grad_accum") {
         return None;
     }
     // The counters are created together with the accumulator.
     let (scope, container) = (scope.after([node]), text(node, "container"));
     let counts = ["accepted", "stale", "dropped"].map(|fate| counter(&scope, &container, &format!("{name}/{fate}")));
-    Some(Question { about: About::Accumulator(name), outputs: counts.to_vec(), vain: false })
+    Some(CounterRead { source: Source::Accumulator(name), outputs: counts.to_vec(), unreadable: false })
 }
 
 /// Reads a counter that the server holds as a variable.

@@ -8,7 +8,7 @@ use self::state::{Accumulator, Gradient};
 use crate::data_structures::named::{Unnamed, find, maker, place_name, signature_mismatch};
 use crate::data_structures::queue::two_strings;
 use crate::data_structures::waiting::answering;
-use graph::{Node, OpBuilder, Output, Scope};
+use graph::{Node, OpBuilder, Output, Scope, StateRole};
 use op::shapes::{none, scalar, unknown};
 use op::{Ctx, Done, Home, Inputs, Kernel, Op, PLAIN, Setup, later, many, outputs, unary};
 use status::{Result, invalid};
@@ -17,13 +17,15 @@ use tensor::{DType, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = rows! {
     "ConditionalAccumulator() -> handle: Ref(string); dtype: numbertype; shape: shape; container: string = \"\"; \
-     shared_name: string = \"\"; reduction_type: {\"MEAN\", \"SUM\"} = \"MEAN\"; stateful", two_strings, dense_kernel;
+     shared_name: string = \"\"; reduction_type: {\"MEAN\", \"SUM\"} = \"MEAN\"; stateful", two_strings, dense_kernel,
+        PLAIN.state_role(StateRole::CreatesAccumulator);
     "SparseConditionalAccumulator() -> handle: Ref(string); dtype: numbertype; shape: shape; \
      container: string = \"\"; shared_name: string = \"\"; reduction_type: {\"MEAN\", \"SUM\"} = \"MEAN\"; \
-     stateful", two_strings, sparse_kernel;
+     stateful", two_strings, sparse_kernel, PLAIN.state_role(StateRole::CreatesAccumulator);
     "ResourceConditionalAccumulator() -> handle: resource; dtype: numbertype; shape: shape; \
      container: string = \"\"; shared_name: string = \"\"; reduction_type: {\"MEAN\", \"SUM\"} = \"MEAN\"; \
-     stateful", two_strings, dense_kernel, PLAIN.holds_shared_state();
+     stateful", two_strings, dense_kernel,
+        PLAIN.holds_shared_state().state_role(StateRole::CreatesAccumulator);
     "AccumulatorApplyGradient(handle: Ref(string), local_step: int64, gradient: dtype); dtype: numbertype",
         none, apply_kernel;
     "ResourceAccumulatorApplyGradient(handle: resource, local_step: int64, gradient: dtype); dtype: numbertype; \

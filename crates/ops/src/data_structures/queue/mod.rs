@@ -15,7 +15,7 @@ pub use self::access::{
 use self::spec::Spec;
 use self::state::Queue;
 use crate::data_structures::named::{Unnamed, maker, pair};
-use graph::{AttrList, AttrValue, Output, Scope, ShapeQuery};
+use graph::{AttrList, AttrValue, Output, Scope, ShapeQuery, StateRole};
 use op::shapes::scalar;
 use op::{Grad, Kernel, Op, PLAIN, Setup, handle_of, many, outputs};
 use status::Result;
@@ -36,7 +36,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: queue_kernel,
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::CreatesQueue),
     },
     Op {
         def: "PaddingFIFOQueue() -> handle: Ref(string); component_types: list(type) >= 1; \
@@ -54,7 +54,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: queue_kernel,
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::CreatesQueue),
     },
     Op {
         def: "RandomShuffleQueue() -> handle: Ref(string); component_types: list(type) >= 1; \
@@ -72,7 +72,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: queue_kernel,
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::CreatesQueue),
     },
     Op {
         def: "PriorityQueue() -> handle: Ref(string); component_types: list(type) >= 0 = []; \
@@ -90,7 +90,7 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Stop,
         kernel: queue_kernel,
-        facts: PLAIN,
+        facts: PLAIN.state_role(StateRole::CreatesQueue),
     },
     Op {
         def: "FakeQueue(resource: resource) -> handle: Ref(string); stateful",
