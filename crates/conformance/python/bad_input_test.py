@@ -70,8 +70,8 @@ class BadInputTest(unittest.TestCase):
         self.refused(grpc.StatusCode.INVALID_ARGUMENT, "cycle", binary("a", "b", "b"), binary("b", "a", "a"))
 
     def test_missing_input(self):
-        self.refused(grpc.StatusCode.INVALID_ARGUMENT, "Unknown input node 'nobody'", constant("a"),
-                     binary("b", "a", "nobody"))
+        self.refused(grpc.StatusCode.INVALID_ARGUMENT, "Unknown input node 'missing'", constant("a"),
+                     binary("b", "a", "missing"))
 
     def test_duplicate_name(self):
         self.refused(grpc.StatusCode.INVALID_ARGUMENT, "'a' is not unique", constant("a"), constant("a"))

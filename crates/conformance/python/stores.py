@@ -64,10 +64,10 @@ class Store:
     def require_keys(self):
         """Requires a valid key from now on; returns one."""
         users = self.connect("iam")
-        users.create_user(UserName="somebody")
-        key = users.create_access_key(UserName="somebody")["AccessKey"]
+        users.create_user(UserName="tester")
+        key = users.create_access_key(UserName="tester")["AccessKey"]
         allow = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}'
-        users.put_user_policy(UserName="somebody", PolicyName="all", PolicyDocument=allow)
+        users.put_user_policy(UserName="tester", PolicyName="all", PolicyDocument=allow)
         self.forgive(0)
         return key["AccessKeyId"], key["SecretAccessKey"]
 

@@ -13,6 +13,7 @@ use tensor::{Bytes, Shape, Tensor, Variant, VariantData, VariantObject};
 
 /// The type name of a saved state in serialized variants.
 const TYPE_NAME: &str = "tensorflow::Iterator";
+/// Separates the parts of a key.
 const DELIMITER: &str = "@@";
 /// What TensorFlow puts in front of keys that include their prefix.
 const FULL_NAME_MARK: &str = "60d899aa0d8ce4351e7c3b419e92d25b";

@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     println!("total {total}");
     assert_eq!((mean, total), (3.0, 20.0));
 
-    // Options and what a step tells about itself.
+    // Options of a step, and the metadata that it returns.
     let options = RunOptions { trace: true, ..RunOptions::default() };
     let ((), metadata) = session.run_with_options(&add, feeds! { &x => [0.0f32] }, options)?;
     let count: usize = metadata.stats.iter().map(|(_, nodes)| nodes.len()).sum();

@@ -1,5 +1,5 @@
 //! In-graph replication: one client, one graph, one session. Every worker has a copy of the model (a tower) and gets
-//! a part of each batch; the variables are on the parameter servers, once for all.
+//! a part of each batch; the parameter servers hold the variables, which all towers share.
 //!
 //! Give the target of a worker to use a cluster that runs already: one with two ps and three workers, ours or
 //! TensorFlow's.
@@ -17,7 +17,7 @@ fn tower(variables: &VariableScope, x: &Output, y: &Output) -> Output {
     (output.apply(&variables.enter("output"), &hidden) - y).square().mean()
 }
 
-/// A batch: points, and what is to be learned of them.
+/// A batch: points, and the values that the model learns to predict for them.
 fn batch(step: usize) -> (Tensor, Tensor) {
     let at = |i: usize| ((step * 24 + i) * 7 % 48) as f32 / 24.0 - 1.0;
     let xs: Vec<f32> = (0..24).flat_map(|i| [at(i), at(i + 13)]).collect();

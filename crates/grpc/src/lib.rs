@@ -1,8 +1,9 @@
 //! The gRPC transport: servers of TensorFlow's MasterService and WorkerService, clients for them, and the conversion
 //! between protocol buffers and the types of `cluster`.
 //!
-//! The crate decodes requests, calls, and encodes answers. Decisions about when and how often calls are made belong to
-//! `cluster`. Start at [`serve`] for a server and at [`GrpcTransport`] for connections to other tasks.
+//! The crate decodes requests, calls, and encodes answers. It also keeps connections: deadlines of calls, liveness probes,
+//! the backoff of reconnects, coalescing of small writes, and the return of free memory. `cluster` decides which calls are
+//! made, batched and repeated. Start at [`serve`] for a server and at [`GrpcTransport`] for connections to other tasks.
 #![forbid(unsafe_code)]
 
 mod client;

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 
-/// The number of times an idle helper thread checks for the next loop before it sleeps, and the pause instructions between
-/// two checks: about 40 microseconds in total. Ops of one step follow each other faster than that, and waking a sleeping
-/// thread costs small matrix products half of their speed. A longer spin would take the processor from other tasks while
-/// this one waits for tensors. It pauses instead of yielding, because a yield gives up the rest of the time slice.
+/// The number of times an idle helper thread checks for the next loop before it sleeps: about 40 microseconds in total. Ops
+/// of one step follow each other faster than that, and waking a sleeping thread costs small matrix products half of their
+/// speed. A longer spin would take the processor from other tasks while this one waits for tensors.
 const LOOKS: usize = 16;
+/// The number of pause instructions between two checks. A yield would give up the rest of the time slice.
 const PAUSES: usize = 128;
 
 /// The number of times a caller checks for the end of the last chunk before it sleeps.

@@ -22,7 +22,7 @@ struct State {
     listeners: Vec<Arc<Listener>>,
 }
 
-/// Called when a member dies or comes back, with no lock held.
+/// Called without a lock when a member is marked dead, and when it is marked alive again.
 type Listener = dyn Fn(&Member) + Send + Sync;
 
 impl Member {

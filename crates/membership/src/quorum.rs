@@ -13,7 +13,7 @@ pub struct Quorum {
 
 impl Quorum {
     /// Adds a member; false if it is known. It replaces a dead member of the same task. If all known members are dead,
-    /// their job is over and they are forgotten.
+    /// the job they belonged to has ended, and they are removed.
     pub fn join(&mut self, member: &Arc<Member>) -> bool {
         if contains(&self.members, member) {
             return false;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Registration {
     known: Option<Known>,
-    /// An update that has begun. It stays here when its caller goes away, and the next caller carries it on: a half-made
+    /// An update that has begun. If its caller drops the call, it stays here, and the next caller completes it: an incomplete
     /// update would leave the session and its master with different versions of the graph.
     update: Option<Update>,
     closed: bool,

@@ -13,12 +13,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Smaller blocks are passed to the wrapped allocator.
 const FROM: usize = 64 << 10;
+/// Larger blocks are passed to the wrapped allocator.
 const TO: usize = 1 << 20;
 /// Blocks with a larger alignment are passed to the wrapped allocator: those are tensors, which have a free list of
 /// their own (`buffer.rs`).
 const ALIGN: usize = 16;
 /// Block sizes are rounded up to one of eight steps between two powers of two.
 const STEPS: usize = 8;
+/// The number of block sizes, each with a free list.
 const CLASSES: usize = STEPS * (TO / FROM).ilog2() as usize + 1;
 /// Upper bound of the bytes held in free lists.
 const KEPT: usize = 16 << 20;

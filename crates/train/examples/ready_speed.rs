@@ -13,6 +13,7 @@ use train::{SessionManager, replica_device_setter, report_uninitialized_variable
 
 /// Variables, in turn on two ps tasks.
 const VARIABLES: usize = 50;
+/// How often the time is measured.
 const ROUNDS: usize = 10;
 
 fn model(worker: usize) -> Graph {

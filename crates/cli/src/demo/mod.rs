@@ -90,8 +90,9 @@ pub struct Args {
     trace: Option<PathBuf>,
 }
 
-/// The number of pictures for training, and of those for the test, which follow them.
+/// The number of pictures for training.
 const TRAINING: usize = 4000;
+/// The number of pictures for the test, which follow those for training.
 const HELD_OUT: usize = 1000;
 
 /// Trains, and prints the results.

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 /// How often the log names the tasks that have not answered.
 const REPORT: Duration = Duration::from_secs(10);
-/// A task that does not answer is asked again after this long, then after twice as long, up to the longest pause.
+/// A task that does not answer is asked again after this pause, which is doubled with each attempt.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
+/// The longest pause between two attempts.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 /// A session is given up this long before its time is over, or a tenth of its time before: the client's clock began
 /// before it was connected, and an error of its own would not name the missing tasks.

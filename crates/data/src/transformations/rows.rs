@@ -34,7 +34,7 @@ pub(crate) fn row_range(tensor: &Tensor, range: Range<usize>) -> Result<Tensor> 
 
 /// The rows of all tensors as one.
 pub(crate) fn joined(parts: &[Tensor]) -> Result<Tensor> {
-    let Some(first) = parts.first() else { return Err(internal!("nothing to join")) };
+    let Some(first) = parts.first() else { return Err(internal!("Cannot join rows: there are no tensors")) };
     let row = first.shape().dims().get(1..).unwrap_or_default();
     let fits = |part: &&Tensor| part.dtype() == first.dtype() && part.shape().dims().get(1..) == Some(row);
     if let Some(other) = parts.iter().find(|part| !fits(part)) {

@@ -114,7 +114,9 @@ impl Dataset for Shard {
 
     fn element_at(&self, pipeline: &Arc<Pipeline>, index: usize) -> Result<PendingElement> {
         check_index(self, "Shard", index)?;
-        let choice = self.choice.ok_or_else(|| failed_precondition!("The shard is not chosen"))?;
+        let choice = self.choice.ok_or_else(|| {
+            failed_precondition!("num_shards is SHARD_HINT, which no sharding policy has replaced by a number")
+        })?;
         self.input.element_at(pipeline, choice.index as usize + choice.shards as usize * index)
     }
 }

@@ -83,7 +83,7 @@ fn what_waits_for_a_trigger_lives_although_the_trigger_waits_for_the_dead() {
 }
 
 #[test]
-fn what_nobody_reads_is_spared_but_what_it_waits_for_is_not() {
+fn unread_values_are_skipped_but_not_what_they_wait_for() {
     let said =
         |text: &str| try_run_simplified(text).map_err(|error| error.message.lines().next().unwrap_or("").to_string());
     let fails = |text: &str, with: &str| assert_eq!(said(text), Err(with.to_string()), "{text}");
@@ -95,7 +95,7 @@ fn what_nobody_reads_is_spared_but_what_it_waits_for_is_not() {
 }
 
 #[test]
-fn what_nobody_reads_is_dead_as_before() {
+fn unread_values_are_dead_as_before() {
     for unread in ["e = Sum s:1 s:1", "d = Sum s:1 s:1; e = Sum d d", "d = Sum x y ^i; i = Identity s:1; e = Sum d d"] {
         let text = |more: i32| {
             format!(
@@ -143,4 +143,13 @@ fn a_trace_shows_the_nodes_of_functions_in_place_of_calls() {
     let graph = "a = Number 2; b = twice a; c = twice b; out = Out c";
     assert_eq!(traced(graph, false), ["a", "sum", "sum"]);
     assert_eq!(traced(graph, true), ["a", "b", "c", "sum", "sum"]);
+}
+
+#[test]
+fn work_that_panics_does_not_end_its_thread() {
+    let threads = crate::Threads::new(1);
+    let (send, receive) = std::sync::mpsc::channel();
+    threads.spawn(Box::new(|| panic!("of the test")));
+    threads.spawn(Box::new(move || send.send(7).unwrap()));
+    assert_eq!(receive.recv(), Ok(7));
 }

@@ -1,9 +1,10 @@
 //! Functions under construction: a body is a graph of its own, and a graph can be turned into a function.
 
 use crate::builtin_ops::PLACEHOLDER;
+use crate::flat::unknown_op;
 use crate::{Arg, ArgType, Function, FunctionDef, Graph, Node, NodeDef, Output, Scope, Signature};
 use rustc_hash::FxHashSet;
-use status::{Result, invalid, not_found};
+use status::{Result, invalid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tensor::{DType, PartialShape};
@@ -178,7 +179,7 @@ pub fn output_names(signature: &Signature, node: &NodeDef) -> Result<Vec<String>
 pub fn op_signature(graph: &Graph, op: &str) -> Result<Signature> {
     let function = graph.library().functions.get(op).map(|function| function.signature.clone());
     let found = function.or_else(|| graph.ops().signature(op).cloned());
-    found.ok_or_else(|| not_found!("Op type not registered '{op}'"))
+    found.ok_or_else(|| unknown_op(op))
 }
 
 fn argument(name: String, dtype: DType) -> Arg {

@@ -49,9 +49,9 @@ pub(crate) const FRAME: u32 = 480 << 10;
 /// memory of large frames for some milliseconds, in which many of them arrive.
 pub(crate) const SMALL_FRAME: u32 = 60 << 10;
 /// After `patience` without a byte from a caller, the server sends it an HTTP/2 ping, and waits this many times as long for
-/// the answer before it ends the calls. The caller's transport answers, not its program, which may be busy. But clients of
-/// TensorFlow 1.x read an idle connection only every five seconds, so the wait is never shorter than twice that.
+/// the answer before it ends the calls. The caller's transport answers, not its program, which may be busy.
 const CALLER_GRACE: u32 = 2;
+/// The shortest wait for that answer: clients of TensorFlow 1.x read an idle connection only every five seconds.
 const LEAST_GRACE: Duration = Duration::from_secs(10);
 
 /// Free memory that no tensor has used for this time is returned to the system.

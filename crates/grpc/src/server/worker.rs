@@ -37,6 +37,7 @@ impl Methods for WorkerMethods {
             "RecvTensors" => recv_tensors(worker, request).await,
             "MarkRecvFinished" => unary(request, worker, mark_recv_finished).await,
             "Logging" => unary(request, worker, logging).await,
+            // TensorFlow's text.
             "Tracing" => Err(unimplemented_op!("Tracing")),
             "RecvBuf" => unary(request, worker, recv_buf).await,
             "GetStepSequence" | "CompleteGroup" | "CompleteInstance" => {

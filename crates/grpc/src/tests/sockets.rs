@@ -21,7 +21,7 @@ fn check(error: Error, address: &str, why: &str) {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn a_port_without_a_listener() {
     let address = {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("its address").to_string()

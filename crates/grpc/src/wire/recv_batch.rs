@@ -8,8 +8,9 @@ use super::recv_tensor::{Incoming, Outgoing, PREFIX, ReceivedTensor};
 use bytes::{Bytes, BytesMut};
 use status::{Code, Error, Result, internal};
 
-/// The bytes before each part: the prefix of a message, the index of the request, the kind of the part.
+/// The bytes before each part: the prefix of a message and the batch's own header.
 const HEADER: usize = PREFIX + OWN;
+/// The bytes of the index of the request and of the kind of the part.
 const OWN: usize = 8;
 /// The limit for the text of an error.
 const MAX_FAILURE: usize = 1 << 20;

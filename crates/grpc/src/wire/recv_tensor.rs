@@ -21,8 +21,9 @@ pub(crate) const SHARE_FROM: usize = 1024;
 const CHUNK: usize = 1 << 30;
 /// Before every message: a byte for its compression, four for its length.
 pub(super) const PREFIX: usize = 5;
-/// `RecvTensorResponse.tensor` and `TensorProto.tensor_content`, as tags with a length.
+/// The tag of `RecvTensorResponse.tensor`, which a length follows.
 pub(super) const TENSOR_TAG: u8 = (1 << 3) | 2;
+/// The tag of `TensorProto.tensor_content`, which a length follows.
 pub(super) const CONTENT_TAG: u8 = (4 << 3) | 2;
 
 /// An answer, ready to be sent.

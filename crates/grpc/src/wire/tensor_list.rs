@@ -15,8 +15,9 @@ const MAX_MESSAGE: usize = i32::MAX as usize;
 const PREFIX: usize = 5;
 /// The wire type of a field with a length.
 const COUNTED: u8 = 2;
-/// `NamedTensorProto`'s fields.
+/// The tag of `NamedTensorProto.name`.
 const NAME_TAG: u8 = (1 << 3) | 2;
+/// The tag of `NamedTensorProto.tensor`.
 const TENSOR_TAG: u8 = (2 << 3) | 2;
 /// `TensorProto.tensor_content`.
 const CONTENT_TAG: u8 = (4 << 3) | 2;

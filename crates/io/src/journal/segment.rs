@@ -11,8 +11,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The header of a segment: magic number, synced bytes, checksum of both.
+/// The length of the header of a segment: magic number, synced bytes, checksum of both.
 pub const START: u64 = 20;
+/// The magic number at the start of a segment.
 const MAGIC: [u8; 8] = *b"flowgrid";
 
 pub fn path(folder: &Path, segment: u64) -> PathBuf {

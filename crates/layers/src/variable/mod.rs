@@ -185,7 +185,7 @@ impl Variable {
         }
     }
 
-    /// Whether it has a value: a node that tells when it runs.
+    /// A bool output: whether the variable has a value.
     pub fn is_initialized(&self) -> Output {
         let handle = self.seen_beside(&self.graph().root());
         match self.kind() {

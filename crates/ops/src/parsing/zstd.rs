@@ -11,10 +11,13 @@ const FRAME: u32 = 0xFD2F_B528;
 /// The first bytes of a skippable frame, without the last four bits.
 const SKIPPED: u32 = 0x184D_2A50;
 
-/// The messages of zstd for invalid input.
+/// The message of zstd for input that ends too early.
 const SHORT: &str = "Src size is incorrect";
+/// The message of zstd for frames that are longer than they may be.
 const LONG: &str = "Destination buffer is too small";
+/// The message of zstd for blocks that cannot be decoded.
 const CORRUPT: &str = "Data corruption detected";
+/// The message of zstd for contents that do not match their checksum.
 const CHECKSUM: &str = "Restored data doesn't match checksum";
 
 /// The contents of the frames of a string; an error if they are longer than the first frame states, or than `most`.

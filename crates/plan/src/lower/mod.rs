@@ -49,8 +49,9 @@ pub fn lower(graph: &FlatGraph, ops: &dyn Signatures, options: &LowerOptions) ->
     lowering.finish(graph, ops).map(Some)
 }
 
-/// Bounds of lowering what need not be lowered: the nesting of bodies, and the memory of the bodies.
+/// Control flow on one device, which need not be lowered, is lowered up to this nesting of bodies.
 const HOME_DEPTH: usize = 64;
+/// Control flow on one device is lowered as long as its bodies take at most this memory.
 const HOME_BYTES: usize = 16 << 20;
 
 /// Marks calls created here: they are always inlined, and their bodies keep their own devices.

@@ -120,7 +120,9 @@ impl GlobalShuffle {
     }
 
     fn begin(&mut self, ctx: &PollContext<'_>) -> Result<Begun> {
-        let Some(map) = &ctx.index_mapper else { return Err(out_of_range!("There is no global shuffle")) };
+        let Some(map) = &ctx.index_mapper else {
+            return Err(out_of_range!("a cache is read at random, but its pipeline has no global shuffle"));
+        };
         let index = loop {
             self.count += 1;
             match map(self.count - 1) {

@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 /// The number of slots of a value: the newest, the synced one, the one being synced, and one to write to.
 const SLOTS: u64 = 4;
-/// The size of the page before a value, and the magic number at its start.
+/// The size of the page before a value.
 const PAGE: usize = 4096;
+/// The magic number at the start of that page.
 const MAGIC: [u8; 8] = *b"flowgri\x01";
 /// The size of magic number, checksum of the description, lengths of description and value, checksum of the value.
 const FIXED: usize = 8 + 4 + 4 + 8 + 4;
