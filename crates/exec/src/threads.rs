@@ -2,6 +2,7 @@
 
 use crossbeam_channel::{Sender, unbounded};
 use parking_lot::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 
 /// Work handed to another thread.
@@ -21,7 +22,7 @@ impl Threads {
             .filter_map(|i| {
                 let work = work.clone();
                 let builder = std::thread::Builder::new().name(format!("flowgrid-exec-{i}")).stack_size(8 << 20);
-                builder.spawn(move || work.into_iter().for_each(|work| work())).ok()
+                builder.spawn(move || work.into_iter().for_each(run)).ok()
             })
             .collect();
         Threads { queue: Mutex::new(Some(queue)), handles: Mutex::new(handles) }
@@ -37,6 +38,11 @@ impl Threads {
             work();
         }
     }
+}
+
+/// Runs work; a panic in it must not end the thread, which others need. The hook for panics has reported it.
+fn run(work: Work) {
+    let _ = catch_unwind(AssertUnwindSafe(work));
 }
 
 impl Drop for Threads {

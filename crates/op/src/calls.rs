@@ -9,6 +9,10 @@ use std::sync::{Arc, OnceLock};
 /// The deepest nesting of calls. A function that calls itself without end would otherwise take all memory.
 const MAX_DEPTH: usize = 10_000;
 
+/// The most pipelines inside each other. Each one has functions of its own, so they would take all memory before calls nest
+/// too deep.
+const MAX_PIPELINES: usize = 100;
+
 /// Down to this depth a call may run on the stack of its caller.
 const ON_STACK: usize = 8;
 
@@ -18,10 +22,29 @@ const MAX_ON_STACK: usize = 4096;
 
 type Work = Box<dyn FnOnce() + Send>;
 
+/// How deep calls of functions are, and how many input pipelines they are in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Level {
+    depth: usize,
+    pipelines: usize,
+}
+
+impl Level {
+    /// The level of the functions of a pipeline that begins here. Fails if pipelines nest too deep.
+    pub fn in_pipeline(self) -> Result<Level> {
+        if self.pipelines >= MAX_PIPELINES {
+            return Err(exhausted!(
+                "Input pipelines nest deeper than {MAX_PIPELINES}: functions of a pipeline run other pipelines"
+            ));
+        }
+        Ok(Level { pipelines: self.pipelines + 1, ..self })
+    }
+}
+
 /// The calls of a step as they are seen at one depth.
 #[derive(Default)]
 pub struct Calls {
-    depth: usize,
+    level: Level,
     /// What a called function sees; made by the first call at this depth.
     deeper: OnceLock<Arc<StepEnv>>,
     shared: Arc<Shared>,
@@ -42,10 +65,27 @@ struct Waiting {
     has_thread: bool,
 }
 
+impl Calls {
+    /// Calls that begin at a level.
+    pub fn at(level: Level) -> Calls {
+        Calls { level, deeper: OnceLock::new(), shared: Arc::default() }
+    }
+
+    /// How deep the calls are.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    fn one_deeper(&self) -> Calls {
+        let level = Level { depth: self.level.depth + 1, ..self.level };
+        Calls { level, deeper: OnceLock::new(), shared: self.shared.clone() }
+    }
+}
+
 impl StepEnv {
     /// The same step for the body of a function that is called here. Fails if the calls nest too deep.
     pub fn called(&self, function: &str) -> Result<Arc<StepEnv>> {
-        if self.calls.depth >= MAX_DEPTH {
+        if self.calls.level.depth >= MAX_DEPTH {
             return Err(exhausted!(
                 "Calls of functions nest deeper than {MAX_DEPTH}; the last is of function {function}"
             ));
@@ -63,7 +103,7 @@ impl StepEnv {
             spawn: self.spawn.clone(),
             extensions: self.extensions.clone(),
             stats: self.stats.clone(),
-            calls: Calls { depth: self.calls.depth + 1, deeper: OnceLock::new(), shared: self.calls.shared.clone() },
+            calls: self.calls.one_deeper(),
         }
     }
 
@@ -72,7 +112,8 @@ impl StepEnv {
     pub fn run_call(&self, work: impl FnOnce() + Send + 'static) {
         let calls = &self.calls;
         let is_short = calls.shared.count.fetch_add(1, Ordering::Relaxed) < MAX_ON_STACK;
-        match calls.depth <= 1 || (calls.depth < ON_STACK && is_short) {
+        let depth = calls.level.depth;
+        match depth <= 1 || (depth < ON_STACK && is_short) {
             true => work(),
             false => self.wait_for_thread(Box::new(work)),
         }
@@ -81,7 +122,7 @@ impl StepEnv {
     /// Hands the results of such a body to its caller. The results of nested calls would otherwise be handed on in nested
     /// callbacks.
     pub fn end_call(&self, work: impl FnOnce() + Send + 'static) {
-        match self.calls.depth < ON_STACK {
+        match self.calls.level.depth < ON_STACK {
             true => work(),
             false => self.wait_for_thread(Box::new(work)),
         }

@@ -27,7 +27,7 @@ mod stats;
 mod tensor_stream;
 mod variable;
 
-pub use calls::Calls;
+pub use calls::{Calls, Level};
 pub use cancel::{Cancel, CancelToken};
 pub use ctx::{Ctx, Spawn, StepEnv};
 pub use device_type::{CPU, DeviceType, DeviceTypes};

@@ -37,7 +37,7 @@ pub use handle::ResourceHandle;
 pub use partial_shape::PartialShape;
 pub use shape::Shape;
 pub use tensor::Tensor;
-pub use variant::{AddTensors, Variant, VariantData, VariantObject};
+pub use variant::{AddTensors, MOST_NESTED, Variant, VariantData, VariantObject, nesting_of};
 
 pub use bytes::Bytes;
 pub use half::{bf16, f16};

@@ -1,7 +1,7 @@
 //! The tensor: an element type, a shape and shared elements.
 
 use crate::buffer::has_room;
-use crate::{Buffer, Bytes, DType, Element, ResourceHandle, Shape, Variant};
+use crate::{Buffer, Bytes, DType, Element, MOST_NESTED, ResourceHandle, Shape, Variant};
 use status::{Result, exhausted, internal, invalid};
 use std::fmt;
 use std::sync::Arc;
@@ -133,6 +133,9 @@ impl Tensor {
     pub fn from_variants(shape: impl Into<Shape>, values: Vec<Variant>) -> Result<Tensor> {
         let shape = shape.into();
         check_count(&shape, values.len())?;
+        if values.iter().any(|value| value.nesting() > MOST_NESTED) {
+            return Err(exhausted!("Variants nest deeper than {MOST_NESTED}"));
+        }
         Ok(Tensor { dtype: DType::VARIANT, shape, data: Data::Variants(Arc::new(values)) })
     }
 
@@ -259,6 +262,14 @@ impl Tensor {
         match &mut self.data {
             Data::Variants(values) => Ok(Arc::make_mut(values).as_mut_slice()),
             _ => Err(wrong_type(self.dtype, DType::VARIANT)),
+        }
+    }
+
+    /// How many variants are inside each other; zero if there are none.
+    pub fn nesting(&self) -> usize {
+        match &self.data {
+            Data::Variants(values) => values.iter().map(Variant::nesting).max().unwrap_or(0),
+            _ => 0,
         }
     }
 

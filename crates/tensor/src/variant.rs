@@ -7,6 +7,9 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+/// The most variants inside each other: a variant is dropped, encoded and added on one stack with those inside it.
+pub const MOST_NESTED: usize = 1000;
+
 /// A value that only some ops understand.
 #[derive(Clone)]
 pub enum Variant {
@@ -34,6 +37,12 @@ pub trait VariantObject: Any + Send + Sync + fmt::Debug {
     /// The object itself, for downcasting.
     fn as_any(&self) -> &dyn Any;
 
+    /// How many variants are inside each other here, this one included. A type that holds tensors counts those in them
+    /// with `nesting_of` when it is made: asking again and again must cost nothing.
+    fn nesting(&self) -> usize {
+        1
+    }
+
     /// A value of the same structure with all numbers zero, used as the initial gradient.
     fn zeros_like(&self) -> Result<Variant> {
         Err(internal!(
@@ -47,6 +56,11 @@ pub trait VariantObject: Any + Send + Sync + fmt::Debug {
     }
 }
 
+/// The nesting of a variant that holds these tensors.
+pub fn nesting_of<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> usize {
+    1 + tensors.into_iter().map(Tensor::nesting).max().unwrap_or(0)
+}
+
 /// Adds two tensors of one type and shape.
 pub type AddTensors<'a> = dyn Fn(&Tensor, &Tensor) -> Result<Tensor> + 'a;
 
@@ -56,6 +70,14 @@ impl Variant {
         match self {
             Variant::Object(object) => object.as_any().downcast_ref(),
             Variant::Data(_) => None,
+        }
+    }
+
+    /// How many variants are inside each other here, this one included.
+    pub fn nesting(&self) -> usize {
+        match self {
+            Variant::Data(data) => nesting_of(&data.tensors),
+            Variant::Object(object) => object.nesting(),
         }
     }
 

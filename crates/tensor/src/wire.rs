@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The size limit of a protobuf message.
 pub const MAX_MESSAGE: usize = i32::MAX as usize;
 
-/// The deepest nesting of tensors inside variants that is decoded; bounds the recursion on untrusted input.
+/// The deepest nesting of tensors inside variants that is encoded and decoded; bounds the recursion on untrusted input.
 const MAX_DEPTH: usize = 16;
 
 /// A tensor in its message form: type and claimed shape are known, the elements are not validated yet.
@@ -242,6 +242,9 @@ pub fn encode_tensor(tensor: &Tensor) -> Result<pb::TensorProto> {
         DType::STRING => encode_list(tensor.strings()?, |item| item.clone())?,
         DType::RESOURCE => encode_list(tensor.handles()?, |handle| encode_handle(handle).encode_to_vec().into())?,
         DType::VARIANT => {
+            if tensor.nesting() > MAX_DEPTH {
+                return Err(invalid!("Cannot encode a tensor in which variants nest deeper than {MAX_DEPTH}"));
+            }
             let items = tensor.variants()?.iter().map(encode_variant).collect::<Result<Vec<_>>>()?;
             encode_list(&items, |item| item.encode_to_vec().into())?
         }

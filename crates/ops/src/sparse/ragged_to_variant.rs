@@ -108,6 +108,9 @@ fn from_variant_rule(op: &Node, dy: &[Option<Output>]) -> Result<Grads> {
 
 fn to_variant_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (depth, batched) = (setup.int("RAGGED_RANK")? as usize, setup.bool("batched_input")?);
+    if setup.dtype("Tvalues")? == DType::VARIANT {
+        return Err(invalid!("RaggedTensorToVariant has no kernel for values of type variant"));
+    }
     Ok(many(move |_, mut inputs| {
         let ragged = Ragged { splits: inputs.tensors(0, depth)?, values: inputs.tensor(depth)? };
         ragged.check()?;

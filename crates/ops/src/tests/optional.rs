@@ -7,11 +7,16 @@ use tensor::{DType, PartialShape, Tensor, Variant, VariantObject};
 
 #[test]
 fn an_optional_travels() {
-    for optional in [Optional(None), Optional(Some(vec![Tensor::scalar(5_i32), Tensor::scalar(1.5_f32)].into()))] {
+    for optional in
+        [Optional::new(None), Optional::new(Some(vec![Tensor::scalar(5_i32), Tensor::scalar(1.5_f32)].into()))]
+    {
         let data = Variant::Data(optional.encode().unwrap().into());
         let found = Optional::from_variant(&data).unwrap();
-        assert_eq!(found.0.is_some(), optional.0.is_some());
-        assert_eq!(found.0.map_or(0, |parts| parts.len()), optional.0.map_or(0, |parts| parts.len()));
+        assert_eq!(found.components().is_some(), optional.components().is_some());
+        assert_eq!(
+            found.components().map_or(0, |parts| parts.len()),
+            optional.components().map_or(0, |parts| parts.len())
+        );
     }
     assert!(Optional::from_variant(&Variant::default()).is_none());
 }

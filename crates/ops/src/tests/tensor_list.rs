@@ -112,7 +112,7 @@ fn a_full_list_takes_no_more() {
 fn a_list_travels_as_tensorflow_writes_it() {
     let mut list = TensorList::new(DType::F32, PartialShape::new(&[2]));
     list.resize(3).unwrap();
-    list.tensors_mut()[1] = Some(Tensor::vector(&[1f32, 2.0]));
+    assert!(list.set(1, Tensor::vector(&[1f32, 2.0])));
     let data = list.encode().unwrap();
     let minus_one = [0xff; 9].iter().copied().chain([1]);
     let expected: Vec<u8> = [2, 0, 2, 1].into_iter().chain(minus_one).chain([0x12, 2, 8, 2]).collect();
