@@ -2,7 +2,7 @@
 
 use crate::RecvBuf;
 use crate::tests::net::Net;
-use crate::worker::buffers::{Consumer, Meeting};
+use crate::worker::buffers::{BufferExchange, Consumer};
 use futures_channel::oneshot::{self, Receiver};
 use status::{Code, Result, aborted, internal};
 use tensor::Bytes;
@@ -13,9 +13,9 @@ fn consumer() -> (Consumer, Answer) {
     oneshot::channel()
 }
 
-fn ask(meeting: &mut Meeting, key: &str) -> Answer {
+fn ask(exchange: &mut BufferExchange, key: &str) -> Answer {
     let (consumer, answer) = consumer();
-    meeting.consume(key, consumer);
+    exchange.consume(key, consumer);
     answer
 }
 
@@ -28,50 +28,50 @@ const DATA: Bytes = Bytes::from_static(b"data");
 
 #[test]
 fn a_buffer_and_its_consumer_meet_in_either_order() {
-    let mut meeting = Meeting::default();
-    meeting.provide("first", DATA).expect("kept");
-    assert_eq!(read(&mut ask(&mut meeting, "first")), Some(Ok(DATA)));
-    let mut waiting = ask(&mut meeting, "second");
+    let mut exchange = BufferExchange::default();
+    exchange.provide("first", DATA).expect("kept");
+    assert_eq!(read(&mut ask(&mut exchange, "first")), Some(Ok(DATA)));
+    let mut waiting = ask(&mut exchange, "second");
     assert_eq!(read(&mut waiting), None);
-    meeting.provide("other", DATA).expect("kept");
+    exchange.provide("other", DATA).expect("kept");
     assert_eq!(read(&mut waiting), None);
-    meeting.provide("second", DATA).expect("given");
+    exchange.provide("second", DATA).expect("given");
     assert_eq!(read(&mut waiting), Some(Ok(DATA)));
 }
 
 #[test]
 fn a_key_is_met_once_at_a_time() {
-    let mut meeting = Meeting::default();
-    let mut first = ask(&mut meeting, "key");
-    let second = read(&mut ask(&mut meeting, "key"));
+    let mut exchange = BufferExchange::default();
+    let mut first = ask(&mut exchange, "key");
+    let second = read(&mut ask(&mut exchange, "key"));
     assert_eq!(second, Some(Err(internal!("Second consumer arrived for key key"))));
-    meeting.provide("key", DATA).expect("given to the first");
+    exchange.provide("key", DATA).expect("given to the first");
     assert_eq!(read(&mut first), Some(Ok(DATA)));
-    meeting.provide("key", DATA).expect("kept");
-    assert_eq!(meeting.provide("key", DATA), Err(internal!("Second provider arrived for key key")));
+    exchange.provide("key", DATA).expect("kept");
+    assert_eq!(exchange.provide("key", DATA), Err(internal!("Second provider arrived for key key")));
 }
 
 #[test]
 fn who_went_away_is_not_waited_for() {
-    let mut meeting = Meeting::default();
-    drop(ask(&mut meeting, "key"));
-    let mut second = ask(&mut meeting, "key");
+    let mut exchange = BufferExchange::default();
+    drop(ask(&mut exchange, "key"));
+    let mut second = ask(&mut exchange, "key");
     assert_eq!(read(&mut second), None, "it takes the place of the first");
     drop(second);
-    meeting.provide("key", DATA).expect("kept");
-    assert_eq!(read(&mut ask(&mut meeting, "key")), Some(Ok(DATA)));
+    exchange.provide("key", DATA).expect("kept");
+    assert_eq!(read(&mut ask(&mut exchange, "key")), Some(Ok(DATA)));
 }
 
 #[test]
 fn the_end_of_a_step_fails_all_consumers() {
-    let mut meeting = Meeting::default();
-    let mut waiting = ask(&mut meeting, "key");
+    let mut exchange = BufferExchange::default();
+    let mut waiting = ask(&mut exchange, "key");
     let error = aborted!("over");
-    meeting.abort(error.clone());
-    meeting.abort(internal!("an echo"));
+    exchange.abort(error.clone());
+    exchange.abort(internal!("an echo"));
     assert_eq!(read(&mut waiting), Some(Err(error.clone())));
-    assert_eq!(read(&mut ask(&mut meeting, "late")), Some(Err(error.clone())));
-    assert_eq!(meeting.provide("late", DATA), Err(error));
+    assert_eq!(read(&mut ask(&mut exchange, "late")), Some(Err(error.clone())));
+    assert_eq!(exchange.provide("late", DATA), Err(error));
 }
 
 #[test]

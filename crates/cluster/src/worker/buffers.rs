@@ -12,7 +12,7 @@ use tensor::Bytes;
 /// The buffers of one step.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    meeting: Mutex<Meeting>,
+    exchange: Mutex<BufferExchange>,
 }
 
 /// Receives a buffer; the caller that requested it may have given up.
@@ -20,7 +20,7 @@ pub(crate) type Consumer = oneshot::Sender<Result<Bytes>>;
 
 /// The buffers that no consumer has requested, and the consumers that wait. Each key is used once.
 #[derive(Default)]
-pub(crate) struct Meeting {
+pub(crate) struct BufferExchange {
     aborted: Option<Error>,
     slots: FxHashMap<String, Slot>,
 }
@@ -30,7 +30,7 @@ enum Slot {
     Wanted(Consumer),
 }
 
-impl Meeting {
+impl BufferExchange {
     /// Stores a buffer, or passes it to the consumer that waits for it.
     pub fn provide(&mut self, key: &str, buffer: Bytes) -> Result<()> {
         if let Some(error) = &self.aborted {
@@ -81,14 +81,14 @@ impl Meeting {
 
 impl Buffers {
     pub fn abort(&self, error: Error) {
-        self.meeting.lock().abort(error);
+        self.exchange.lock().abort(error);
     }
 }
 
 impl Worker {
     /// Provides a buffer under a key of a step, for another task to receive.
     pub fn provide(&self, step_id: u64, key: &str, buffer: Bytes) -> Result<()> {
-        self.steps.step(step_id)?.buffers.meeting.lock().provide(key, buffer)
+        self.steps.step(step_id)?.buffers.exchange.lock().provide(key, buffer)
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) async fn recv_buf(worker: Arc<Worker>, request: RecvBuf) -> Result<By
         ));
     }
     let (consumer, wait) = oneshot::channel();
-    worker.steps.step(step_id)?.buffers.meeting.lock().consume(&key, consumer);
+    worker.steps.step(step_id)?.buffers.exchange.lock().consume(&key, consumer);
     let buffer = wait.await.unwrap_or_else(|_| Err(aborted!("Step {step_id} has ended")))?;
     worker.counters.sent(&key, buffer.len());
     Ok(buffer)

@@ -29,7 +29,7 @@ struct Inner {
     ended: VecDeque<u64>,
 }
 
-/// The meeting points of one step.
+/// The rendezvous and the buffers of one step.
 #[derive(Clone, Default)]
 pub(crate) struct Step {
     pub tensors: Arc<LocalRendezvous>,

@@ -1,6 +1,6 @@
 //! Calls whose messages contain tensors: neither the request nor the answer is copied.
 
-use crate::client::link::Line;
+use crate::client::link::Connection;
 use crate::wire;
 use crate::wire::message_reader::{Layout, MessageReader, SplitMessage};
 use bytes::Bytes;
@@ -21,16 +21,16 @@ const MAX_TIMEOUT: u128 = 99_999_999;
 
 /// Sends a message in pieces; returns the message of the answer, separate from its large contents, and its headers.
 pub(super) async fn call<M: Message + Default>(
-    line: &Line,
+    connection: &Connection,
     request: Builder,
     message: Vec<Bytes>,
     layout: &'static Layout,
 ) -> Result<(SplitMessage<M>, HeaderMap), Status> {
     let frames = stream::iter(message.into_iter().map(|piece| Ok::<_, Infallible>(Frame::data(piece))));
-    let answer = send(line, request.body(Body::new(StreamBody::new(frames)))).await?;
+    let answer = send(connection, request.body(Body::new(StreamBody::new(frames)))).await?;
     let mut reader = MessageReader::new(layout);
     let (head, body) = answer.into_parts();
-    read(line, body, |data| reader.push(data).map_err(wire::status)).await?;
+    read(connection, body, |data| reader.push(data).map_err(wire::status)).await?;
     Ok((reader.finish().map_err(wire::status)?, head.headers))
 }
 
@@ -54,15 +54,15 @@ pub(super) fn within(request: Builder, timeout: Option<Duration>) -> Builder {
 
 /// Sends a request; returns the answer, unless its headers are an error.
 pub(super) async fn send(
-    line: &Line,
+    connection: &Connection,
     request: http::Result<http::Request<Body>>,
 ) -> Result<http::Response<Body>, Status> {
     let request = request.map_err(|error| Status::internal(error.to_string()))?;
-    let mut channel = line.channel.clone();
+    let mut channel = connection.channel.clone();
     let failed = |error: tonic::transport::Error| Status::from_error(error.into());
     std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(failed)?;
     let answer = channel.call(request).await.map_err(failed)?;
-    line.hear();
+    connection.record_activity();
     if let Some(status) = Status::from_header_map(answer.headers()).filter(|status| status.code() != Code::Ok) {
         return Err(status);
     }
@@ -74,7 +74,7 @@ pub(super) async fn send(
 
 /// Reads the body of an answer; `piece` gets its bytes as they arrive.
 pub(super) async fn read(
-    line: &Line,
+    connection: &Connection,
     mut body: Body,
     mut piece: impl FnMut(&[u8]) -> Result<(), Status>,
 ) -> Result<(), Status> {
@@ -82,7 +82,7 @@ pub(super) async fn read(
     while let Some(frame) = body.frame().await {
         match frame?.into_data() {
             Ok(data) => {
-                line.hear();
+                connection.record_activity();
                 piece(&data)?;
             }
             Err(frame) => trailers = frame.into_trailers().ok(),

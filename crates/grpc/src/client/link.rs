@@ -38,17 +38,17 @@ pub(crate) struct Link {
     /// Calls fail after this time without a sign of life from the task.
     patience: Duration,
     dial: Dial,
-    line: Mutex<Option<Arc<Line>>>,
+    connection: Mutex<Option<Arc<Connection>>>,
     pub accepts_batches: Arc<AtomicBool>,
 }
 
 /// One connection.
-pub(crate) struct Line {
+pub(crate) struct Connection {
     pub channel: Channel,
     /// When something was last received.
-    heard: Mutex<Instant>,
+    last_activity: Mutex<Instant>,
     /// When the present series of GetStatus calls began.
-    asked: Mutex<Instant>,
+    probe_start: Mutex<Instant>,
     /// Held by the call that asks for the status on behalf of all calls.
     asking: tokio::sync::Mutex<()>,
     lost: OnceLock<String>,
@@ -56,26 +56,26 @@ pub(crate) struct Line {
     pub accepts_batches: Arc<AtomicBool>,
 }
 
-impl Line {
+impl Connection {
     /// Records a sign of life from the task.
-    pub fn hear(&self) {
-        *self.heard.lock() = Instant::now();
+    pub fn record_activity(&self) {
+        *self.last_activity.lock() = Instant::now();
     }
 
     /// How long a call that waits since `begin` has seen no sign of life. Silence before that means nothing.
-    fn silence(&self, begin: Instant) -> Duration {
-        begin.max(*self.heard.lock()).elapsed()
+    fn idle_time(&self, begin: Instant) -> Duration {
+        begin.max(*self.last_activity.lock()).elapsed()
     }
 
     /// Since when a call that waits since `begin` has been asking for the status: since now, unless another call asked
     /// before and was dropped without an answer.
-    fn asked(&self, begin: Instant) -> Instant {
-        let heard = *self.heard.lock();
-        let mut asked = self.asked.lock();
-        if *asked < begin.max(heard) {
-            *asked = Instant::now();
+    fn probe_started(&self, begin: Instant) -> Instant {
+        let last_activity = *self.last_activity.lock();
+        let mut start = self.probe_start.lock();
+        if *start < begin.max(last_activity) {
+            *start = Instant::now();
         }
-        *asked
+        *start
     }
 }
 
@@ -97,7 +97,7 @@ impl Link {
             service,
             patience,
             dial,
-            line: Mutex::new(None),
+            connection: Mutex::new(None),
             accepts_batches: Arc::default(),
         }
     }
@@ -111,9 +111,9 @@ impl Link {
     pub async fn ready(&self, limit: Duration, method: &str) -> Result<()> {
         let (begin, mut pause, mut report) = (Instant::now(), PAUSES.0, PAUSES.1);
         loop {
-            let line = self.line()?;
+            let connection = self.connection()?;
             let left = limit.saturating_sub(begin.elapsed());
-            let why = match ask(&line, Instant::now(), self.patience.min(left.max(LEAST_PATIENCE))).await {
+            let why = match ask(&connection, Instant::now(), self.patience.min(left.max(LEAST_PATIENCE))).await {
                 Ok(task) => {
                     if let Some(task) = task {
                         let _ = self.task.set(task); // unless it is known
@@ -122,7 +122,7 @@ impl Link {
                 }
                 Err(why) => why,
             };
-            self.give_up(&line, &why);
+            self.give_up(&connection, &why);
             let waited = begin.elapsed();
             if waited + pause >= limit {
                 return Err(self.silent(&format!("{why} (tried for {limit:?})"), method));
@@ -137,78 +137,78 @@ impl Link {
     }
 
     /// Calls the task; fails when it stops answering.
-    pub async fn call<T, F>(&self, method: &str, call: impl FnOnce(Arc<Line>) -> F) -> Result<T>
+    pub async fn call<T, F>(&self, method: &str, call: impl FnOnce(Arc<Connection>) -> F) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Status>>,
     {
-        let line = self.line()?;
-        self.wait(&line, method, call(line.clone())).await
+        let connection = self.connection()?;
+        self.wait(&connection, method, call(connection.clone())).await
     }
 
     /// Waits for a part of an answer; fails when the task stops answering.
-    pub async fn wait<T, F>(&self, line: &Arc<Line>, method: &str, answer: F) -> Result<T>
+    pub async fn wait<T, F>(&self, connection: &Arc<Connection>, method: &str, answer: F) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Status>>,
     {
         tokio::select! {
             biased;
-            answer = answer => answer.inspect(|_| line.hear()).map_err(|status| self.error(line, status, method)),
-            why = self.watch(line) => Err(self.silent(&why, method)),
+            answer = answer => answer.inspect(|_| connection.record_activity()).map_err(|status| self.error(connection, status, method)),
+            why = self.watch(connection) => Err(self.silent(&why, method)),
         }
     }
 
     /// The connection, made if there is none.
-    pub fn line(&self) -> Result<Arc<Line>> {
-        let mut line = self.line.lock();
-        if let Some(line) = &*line {
-            return Ok(line.clone());
+    pub fn connection(&self) -> Result<Arc<Connection>> {
+        let mut connection = self.connection.lock();
+        if let Some(connection) = &*connection {
+            return Ok(connection.clone());
         }
         self.accepts_batches.store(false, Ordering::Relaxed); // another program may run at the address now
-        let fresh = Arc::new(Line {
+        let fresh = Arc::new(Connection {
             channel: (self.dial)()?,
-            heard: Mutex::new(Instant::now()),
-            asked: Mutex::new(Instant::now()),
+            last_activity: Mutex::new(Instant::now()),
+            probe_start: Mutex::new(Instant::now()),
             asking: tokio::sync::Mutex::default(),
             lost: OnceLock::new(),
             accepts_batches: self.accepts_batches.clone(),
         });
-        Ok(line.insert(fresh).clone())
+        Ok(connection.insert(fresh).clone())
     }
 
     /// Completes when the task has stopped answering; returns the reason.
-    async fn watch(&self, line: &Arc<Line>) -> String {
+    async fn watch(&self, connection: &Arc<Connection>) -> String {
         let (quiet, answer) = (self.patience * 2 / 5, self.patience * 3 / 5);
         let begin = Instant::now();
         loop {
-            tokio::time::sleep(quiet.saturating_sub(line.silence(begin)).max(quiet / 8)).await;
-            let _turn = line.asking.lock().await;
-            if let Some(why) = line.lost.get() {
+            tokio::time::sleep(quiet.saturating_sub(connection.idle_time(begin)).max(quiet / 8)).await;
+            let _turn = connection.asking.lock().await;
+            if let Some(why) = connection.lost.get() {
                 return why.clone();
             }
-            if line.silence(begin) < quiet {
+            if connection.idle_time(begin) < quiet {
                 continue;
             }
-            if let Err(why) = ask(line, begin, answer).await {
-                self.give_up(line, &why);
+            if let Err(why) = ask(connection, begin, answer).await {
+                self.give_up(connection, &why);
                 return why;
             }
         }
     }
 
     /// Later calls get a new connection.
-    fn give_up(&self, line: &Arc<Line>, why: &str) {
-        let _ = line.lost.set(why.to_string());
-        let mut present = self.line.lock();
-        if present.as_ref().is_some_and(|present| Arc::ptr_eq(present, line)) {
+    fn give_up(&self, connection: &Arc<Connection>, why: &str) {
+        let _ = connection.lost.set(why.to_string());
+        let mut present = self.connection.lock();
+        if present.as_ref().is_some_and(|present| Arc::ptr_eq(present, connection)) {
             *present = None;
         }
     }
 
-    fn error(&self, line: &Line, status: Status, method: &str) -> Error {
+    fn error(&self, connection: &Connection, status: Status, method: &str) -> Error {
         match failure::of_transport(&status) {
             Some(why) => self.silent(&why, method),
             None => {
-                line.hear(); // an error of the task is an answer
+                connection.record_activity(); // an error of the task is an answer
                 wire::error(status)
             }
         }
@@ -231,12 +231,16 @@ impl Link {
 
 /// Asks for the status on behalf of a call that waits since `begin`; returns the name of the task, if the answer has it.
 /// Data of other calls on the same connection is a sign of life too.
-async fn ask(line: &Line, begin: Instant, patience: Duration) -> std::result::Result<Option<String>, String> {
-    let mut client = WorkerServiceClient::new(line.channel.clone());
+async fn ask(
+    connection: &Connection,
+    begin: Instant,
+    patience: Duration,
+) -> std::result::Result<Option<String>, String> {
+    let mut client = WorkerServiceClient::new(connection.channel.clone());
     let mut answer = std::pin::pin!(client.get_status(wire::get_status()));
-    let asked = line.asked(begin);
+    let started = connection.probe_started(begin);
     let task = loop {
-        match tokio::time::timeout(patience.saturating_sub(line.silence(asked)), &mut answer).await {
+        match tokio::time::timeout(patience.saturating_sub(connection.idle_time(started)), &mut answer).await {
             Ok(Err(status)) => {
                 if let Some(why) = failure::of_transport(&status) {
                     return Err(why);
@@ -244,10 +248,10 @@ async fn ask(line: &Line, begin: Instant, patience: Duration) -> std::result::Re
                 break None;
             }
             Ok(Ok(answer)) => break wire::answering_task(answer.into_inner()),
-            Err(_) if line.silence(asked) < patience => continue,
-            Err(_) => return Err(format!("no sign of life for {} ms", line.silence(begin).as_millis())),
+            Err(_) if connection.idle_time(started) < patience => continue,
+            Err(_) => return Err(format!("no sign of life for {} ms", connection.idle_time(begin).as_millis())),
         }
     };
-    line.hear();
+    connection.record_activity();
     Ok(task)
 }

@@ -1,6 +1,6 @@
 //! The master of another process.
 
-use crate::client::link::{LEAST_PATIENCE, Line, Link, PATIENCE};
+use crate::client::link::{Connection, LEAST_PATIENCE, Link, PATIENCE};
 use crate::client::{call, channel};
 use crate::runtime::polled_in;
 use crate::server::{MAX_MESSAGE, TENSOR_WINDOW};
@@ -47,8 +47,8 @@ impl Default for GrpcMasterOptions {
     }
 }
 
-fn client(line: &Line) -> MasterServiceClient<Channel> {
-    MasterServiceClient::new(line.channel.clone())
+fn client(connection: &Connection) -> MasterServiceClient<Channel> {
+    MasterServiceClient::new(connection.channel.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE)
 }
@@ -80,7 +80,7 @@ impl GrpcMaster {
     async fn send_run_step(&self, session: &str, step: RunStep) -> Result<RunStepAnswer> {
         let (request, form) = (call::within(call::post(RUN_STEP), step.options.timeout), &wire::RUN_STEP_ANSWER);
         let message = wire::encode_run_step(session, step)?;
-        let call = async |line: Arc<Line>| call::call(&line, request, message, form).await;
+        let call = async |connection: Arc<Connection>| call::call(&connection, request, message, form).await;
         let (answer, content) = self.link.call("RunStep", call).await?.0.open();
         wire::decode_run_step_answer(answer, content)
     }
@@ -93,7 +93,8 @@ impl GrpcMaster {
     ) -> Result<(Vec<Tensor>, RunMetadata)> {
         let message = wire::encode_run_callable(session, handle, &feeds)?;
         let form = &wire::RUN_CALLABLE_ANSWER;
-        let call = async |line: Arc<Line>| call::call(&line, call::post(RUN_CALLABLE), message, form).await;
+        let call =
+            async |connection: Arc<Connection>| call::call(&connection, call::post(RUN_CALLABLE), message, form).await;
         let (answer, content): (pb::RunCallableResponse, _) = self.link.call("RunCallable", call).await?.0.open();
         let tensors = wire::tensors_with_content(answer.fetch, content)?;
         Ok((tensors, stats::decode_run_metadata(answer.metadata.unwrap_or_default())?))
@@ -109,7 +110,7 @@ impl MasterClient for GrpcMaster {
                 config: Some(wire::encode_session_config(config)),
                 target: format!("grpc://{}", self.link.address),
             };
-            let call = async |line: Arc<Line>| client(&line).create_session(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).create_session(request).await;
             let answer = self.link.call("CreateSession", call).await?.into_inner();
             Ok((answer.session_handle, answer.graph_version))
         })
@@ -122,7 +123,7 @@ impl MasterClient for GrpcMaster {
                 graph_def: Some(graph::wire::encode_graph(&graph)),
                 current_graph_version: version,
             };
-            let call = async |line: Arc<Line>| client(&line).extend_session(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).extend_session(request).await;
             Ok(self.link.call("ExtendSession", call).await?.into_inner().new_graph_version)
         })
     }
@@ -147,7 +148,7 @@ impl MasterClient for GrpcMaster {
                 target: targets,
                 request_id: 0,
             };
-            let call = async |line: Arc<Line>| client(&line).partial_run_setup(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).partial_run_setup(request).await;
             Ok(self.link.call("PartialRunSetup", call).await?.into_inner().partial_run_handle)
         })
     }
@@ -159,7 +160,7 @@ impl MasterClient for GrpcMaster {
                 options: Some(wire::encode_callable_options(options)),
                 ..pb::MakeCallableRequest::default()
             };
-            let call = async |line: Arc<Line>| client(&line).make_callable(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).make_callable(request).await;
             Ok(self.link.call("MakeCallable", call).await?.into_inner().handle)
         })
     }
@@ -176,7 +177,7 @@ impl MasterClient for GrpcMaster {
     fn release_callable<'a>(&'a self, session: &'a str, handle: i64) -> Future<'a, ()> {
         let call = async move {
             let request = pb::ReleaseCallableRequest { session_handle: session.to_string(), handle };
-            let call = async |line: Arc<Line>| client(&line).release_callable(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).release_callable(request).await;
             self.link.call("ReleaseCallable", call).await.map(drop)
         };
         self.call(bounded(call, Some(CLOSE_TIMEOUT)))
@@ -185,7 +186,7 @@ impl MasterClient for GrpcMaster {
     fn close_session<'a>(&'a self, session: &'a str) -> Future<'a, ()> {
         let call = async move {
             let request = pb::CloseSessionRequest { session_handle: session.to_string() };
-            let call = async |line: Arc<Line>| client(&line).close_session(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).close_session(request).await;
             self.link.call("CloseSession", call).await.map(drop)
         };
         self.call(bounded(call, Some(CLOSE_TIMEOUT)))
@@ -194,7 +195,7 @@ impl MasterClient for GrpcMaster {
     fn list_devices<'a>(&'a self, session: &'a str) -> Future<'a, Vec<DeviceAttributes>> {
         self.call(async move {
             let request = pb::ListDevicesRequest { session_handle: session.to_string() };
-            let call = async |line: Arc<Line>| client(&line).list_devices(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).list_devices(request).await;
             let answer = self.link.call("ListDevices", call).await?.into_inner();
             Ok(answer.local_device.into_iter().chain(answer.remote_device).map(wire::decode_device).collect())
         })
@@ -204,7 +205,7 @@ impl MasterClient for GrpcMaster {
         self.call(async move {
             self.ready(self.options.connect_timeout, "Reset").await?;
             let request = pb::ResetRequest { container: containers, device_filters: Vec::new() };
-            let call = async |line: Arc<Line>| client(&line).reset(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).reset(request).await;
             self.link.call("Reset", call).await.map(drop)
         })
     }

@@ -1,7 +1,7 @@
 //! RecvTensor without copies: the bytes of an answer are written directly into the tensor's buffer.
 
 use crate::client::call;
-use crate::client::link::Line;
+use crate::client::link::Connection;
 use crate::wire::extensions::{ACCEPTS_BATCHES, RAW_CONTENT, RECV_TENSOR, RECV_TENSORS};
 use crate::wire::recv_batch::BatchReader;
 use crate::wire::recv_tensor::{Incoming, ReceivedTensor, message};
@@ -15,16 +15,16 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 
 /// Requests a tensor and waits for it, without a time limit.
-pub(super) async fn recv_tensor(line: Arc<Line>, request: RecvTensor) -> Result<ReceivedTensor, Status> {
-    let (raw, body) = send(&line, RECV_TENSOR, encode(request).map_err(wire::status)?).await?;
+pub(super) async fn recv_tensor(connection: Arc<Connection>, request: RecvTensor) -> Result<ReceivedTensor, Status> {
+    let (raw, body) = send(&connection, RECV_TENSOR, encode(request).map_err(wire::status)?).await?;
     let mut incoming = Incoming::new(raw).map_err(wire::status)?;
-    call::read(&line, body, |data| incoming.push(data).map_err(wire::status)).await?;
+    call::read(&connection, body, |data| incoming.push(data).map_err(wire::status)).await?;
     incoming.finish().map_err(wire::status)
 }
 
 /// Requests several tensors in one call, and delivers each as soon as it is there.
 pub(super) async fn recv_tensors(
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     requests: Vec<RecvTensor>,
     mut deliver: Deliver,
 ) -> Result<(), Status> {
@@ -33,8 +33,8 @@ pub(super) async fn recv_tensors(
         messages.extend_from_slice(&encode(request).map_err(wire::status)?);
     }
     let receive = async {
-        let (_, body) = send(&line, RECV_TENSORS, messages.into()).await?;
-        call::read(&line, body, |data| {
+        let (_, body) = send(&connection, RECV_TENSORS, messages.into()).await?;
+        call::read(&connection, body, |data| {
             let done = |index, answer: status::Result<ReceivedTensor>| {
                 deliver(index, answer.map(|received| (received.tensor, received.is_dead)));
             };
@@ -45,7 +45,7 @@ pub(super) async fn recv_tensors(
     receive.await.map_err(|status| match status.code() {
         // Another program runs at this address now, which does not know the steps of the old one.
         Code::Unimplemented => {
-            line.accepts_batches.store(false, Ordering::Relaxed);
+            connection.accepts_batches.store(false, Ordering::Relaxed);
             Status::unavailable(status.message())
         }
         _ => status,
@@ -58,11 +58,15 @@ pub(super) fn encode(request: RecvTensor) -> status::Result<Bytes> {
 }
 
 /// Sends a request; returns the size of raw content in the answer, if there is any, and the body of the answer.
-pub(super) async fn send(line: &Line, path: &'static str, request: Bytes) -> Result<(Option<usize>, Body), Status> {
+pub(super) async fn send(
+    connection: &Connection,
+    path: &'static str,
+    request: Bytes,
+) -> Result<(Option<usize>, Body), Status> {
     let request = call::post(path).header(RAW_CONTENT, "1").body(Body::new(Full::new(request)));
-    let answer = call::send(line, request).await?;
+    let answer = call::send(connection, request).await?;
     if path == RECV_TENSOR {
-        line.accepts_batches.store(answer.headers().contains_key(ACCEPTS_BATCHES), Ordering::Relaxed);
+        connection.accepts_batches.store(answer.headers().contains_key(ACCEPTS_BATCHES), Ordering::Relaxed);
     }
     let raw = answer.headers().get(RAW_CONTENT).and_then(|bytes| bytes.to_str().ok()?.parse().ok());
     Ok((raw, answer.into_body()))

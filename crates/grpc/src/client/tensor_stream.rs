@@ -2,7 +2,7 @@
 //! for the flow-control window of the connection.
 
 use crate::client::call::check_end;
-use crate::client::link::{Line, Link};
+use crate::client::link::{Connection, Link};
 use crate::client::recv_tensor::{encode, send};
 use crate::client::worker::acknowledge;
 use crate::wire::extensions::RECV_TENSOR;
@@ -26,10 +26,10 @@ const BUFFERS: usize = 4;
 
 /// Requests a tensor and waits for the beginning of the answer.
 pub(super) async fn open_tensor(link: Arc<Link>, request: RecvTensor) -> Result<OpenedTensor> {
-    let line = link.line()?;
+    let connection = link.connection()?;
     let (id, message) = (request.request_id, encode(request)?);
-    let (raw, body) = link.wait(&line, METHOD, send(&line, RECV_TENSOR, message)).await?;
-    let mut answer = Answer { link, line, body, id };
+    let (raw, body) = link.wait(&connection, METHOD, send(&connection, RECV_TENSOR, message)).await?;
+    let mut answer = Answer { link, connection, body, id };
     let mut bytes = BytesMut::new();
     loop {
         match parse_head(&bytes, raw, STREAM_FROM) {
@@ -64,7 +64,7 @@ async fn whole(mut answer: Answer, raw: Option<usize>, bytes: &[u8], ended: bool
 /// An answer that is being received.
 struct Answer {
     link: Arc<Link>,
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     body: Body,
     id: i64,
 }
@@ -83,7 +83,7 @@ impl Answer {
             }
             check_end(trailers.as_ref()).map(|()| None)
         };
-        self.link.wait(&self.line, METHOD, next).await
+        self.link.wait(&self.connection, METHOD, next).await
     }
 
     /// The content of the tensor as a stream; `bytes` are those of the answer that are here.

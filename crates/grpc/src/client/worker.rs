@@ -1,6 +1,6 @@
 //! The WorkerService of another task.
 
-use crate::client::link::{Line, Link};
+use crate::client::link::{Connection, Link};
 use crate::client::{call, recv_tensor, tensor_stream};
 use crate::server::MAX_MESSAGE;
 use crate::wire::extensions::{self, ACCEPTS_ENDED_STEPS, ENDED_STEPS, RUN_GRAPH};
@@ -33,8 +33,8 @@ pub(crate) struct GrpcWorker {
     pub accepts_ended_steps: AtomicBool,
 }
 
-fn client(line: &Line) -> WorkerServiceClient<Channel> {
-    WorkerServiceClient::new(line.channel.clone())
+fn client(connection: &Connection) -> WorkerServiceClient<Channel> {
+    WorkerServiceClient::new(connection.channel.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE)
 }
@@ -42,7 +42,8 @@ fn client(line: &Line) -> WorkerServiceClient<Channel> {
 impl WorkerClient for GrpcWorker {
     fn get_status(&self) -> Future<'_, Vec<DeviceAttributes>> {
         Box::pin(async move {
-            let call = async |line: Arc<Line>| client(&line).get_status(pb::GetStatusRequest {}).await;
+            let call =
+                async |connection: Arc<Connection>| client(&connection).get_status(pb::GetStatusRequest {}).await;
             let answer = self.link.call("GetStatus", call).await?.into_inner();
             Ok(answer.device_attributes.into_iter().map(wire::decode_device).collect())
         })
@@ -51,7 +52,7 @@ impl WorkerClient for GrpcWorker {
     fn create_session(&self, request: CreateWorkerSession) -> Future<'_, ()> {
         Box::pin(async move {
             let message = wire::encode_create_worker_session(request);
-            let call = async |line: Arc<Line>| client(&line).create_worker_session(message).await;
+            let call = async |connection: Arc<Connection>| client(&connection).create_worker_session(message).await;
             self.link.call("CreateWorkerSession", call).await.map(drop)
         })
     }
@@ -60,7 +61,7 @@ impl WorkerClient for GrpcWorker {
         Box::pin(async move {
             let mut request = tonic::Request::new(pb::DeleteWorkerSessionRequest { session_handle: session });
             request.set_timeout(DELETE_TIMEOUT);
-            let call = async |line: Arc<Line>| client(&line).delete_worker_session(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).delete_worker_session(request).await;
             self.link.call("DeleteWorkerSession", call).await.map(drop)
         })
     }
@@ -68,7 +69,7 @@ impl WorkerClient for GrpcWorker {
     fn register_graph(&self, request: RegisterGraph) -> Future<'_, String> {
         Box::pin(async move {
             let message = wire::encode_register_graph(request);
-            let call = async |line: Arc<Line>| client(&line).register_graph(message).await;
+            let call = async |connection: Arc<Connection>| client(&connection).register_graph(message).await;
             Ok(self.link.call("RegisterGraph", call).await?.into_inner().graph_handle)
         })
     }
@@ -76,7 +77,7 @@ impl WorkerClient for GrpcWorker {
     fn deregister_graph(&self, session: String, graph: String) -> Future<'_, ()> {
         Box::pin(async move {
             let message = wire::encode_deregister_graph(session, graph);
-            let call = async |line: Arc<Line>| client(&line).deregister_graph(message).await;
+            let call = async |connection: Arc<Connection>| client(&connection).deregister_graph(message).await;
             self.link.call("DeregisterGraph", call).await.map(drop)
         })
     }
@@ -103,7 +104,7 @@ impl WorkerClient for GrpcWorker {
                 post = post.header(ENDED_STEPS, ended);
             }
             let message = wire::encode_run_graph(request)?;
-            let call = async |line: Arc<Line>| call::call(&line, post, message, layout).await;
+            let call = async |connection: Arc<Connection>| call::call(&connection, post, message, layout).await;
             let (answer, headers) = self.link.call("RunGraph", call).await?;
             self.accepts_ended_steps.store(headers.contains_key(ACCEPTS_ENDED_STEPS), Ordering::Relaxed);
             let (answer, content) = answer.open();
@@ -119,7 +120,7 @@ impl WorkerClient for GrpcWorker {
             let (metadata, message) =
                 (MetadataMap::from_headers(headers), pb::CleanupGraphRequest { step_id: last as i64 });
             let request = tonic::Request::from_parts(metadata, Extensions::default(), message);
-            let call = async |line: Arc<Line>| client(&line).cleanup_graph(request).await;
+            let call = async |connection: Arc<Connection>| client(&connection).cleanup_graph(request).await;
             self.link.call("CleanupGraph", call).await.map(drop)
         })
     }
@@ -127,7 +128,7 @@ impl WorkerClient for GrpcWorker {
     fn cleanup_all(&self, containers: Vec<String>) -> Future<'_, ()> {
         Box::pin(async move {
             let message = pb::CleanupAllRequest { container: containers };
-            let call = async |line: Arc<Line>| client(&line).cleanup_all(message).await;
+            let call = async |connection: Arc<Connection>| client(&connection).cleanup_all(message).await;
             self.link.call("CleanupAll", call).await.map(drop)
         })
     }
@@ -135,7 +136,8 @@ impl WorkerClient for GrpcWorker {
     fn recv_tensor(&self, request: RecvTensor) -> Future<'_, (Tensor, bool)> {
         Box::pin(async move {
             let id = request.request_id;
-            let received = self.link.call("RecvTensor", |line| recv_tensor::recv_tensor(line, request)).await?;
+            let received =
+                self.link.call("RecvTensor", |connection| recv_tensor::recv_tensor(connection, request)).await?;
             if received.require_ack {
                 acknowledge(&self.link, id).await;
             }
@@ -144,7 +146,7 @@ impl WorkerClient for GrpcWorker {
     }
 
     fn recv_tensors(&self, requests: Vec<RecvTensor>, deliver: Deliver) -> Future<'_, ()> {
-        let call = |line| recv_tensor::recv_tensors(line, requests, deliver);
+        let call = |connection| recv_tensor::recv_tensors(connection, requests, deliver);
         Box::pin(self.link.call("RecvTensor", call))
     }
 
@@ -155,7 +157,7 @@ impl WorkerClient for GrpcWorker {
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
         Box::pin(async move {
             let message = stats::encode_logging(request);
-            let call = async |line: Arc<Line>| client(&line).logging(message).await;
+            let call = async |connection: Arc<Connection>| client(&connection).logging(message).await;
             Ok(stats::decode_logging_answer(self.link.call("Logging", call).await?.into_inner()))
         })
     }
@@ -164,7 +166,7 @@ impl WorkerClient for GrpcWorker {
 /// Tells a task that keeps a tensor until then that it has arrived.
 pub(super) async fn acknowledge(link: &Link, id: i64) {
     let message = pb::MarkRecvFinishedRequest { request_id: id };
-    let call = async |line: Arc<Line>| client(&line).mark_recv_finished(message).await;
+    let call = async |connection: Arc<Connection>| client(&connection).mark_recv_finished(message).await;
     if let Err(error) = link.call("MarkRecvFinished", call).await {
         tracing::debug!("{} was not told that its tensor has arrived: {error}", link.name());
     }

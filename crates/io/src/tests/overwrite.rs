@@ -11,11 +11,11 @@ use tensor::{Shape, Tensor};
 
 /// How many changes of files a process will live to see.
 #[derive(Clone)]
-struct Life(Arc<Mutex<usize>>);
+struct ChangeBudget(Arc<Mutex<usize>>);
 
-impl Life {
-    fn of(changes: usize) -> Life {
-        Life(Arc::new(Mutex::new(changes)))
+impl ChangeBudget {
+    fn of(changes: usize) -> ChangeBudget {
+        ChangeBudget(Arc::new(Mutex::new(changes)))
     }
 
     fn spend(&self) -> Result<()> {
@@ -26,9 +26,9 @@ impl Life {
 }
 
 /// The files of a process that dies. In a store a file begins to exist when it is closed, and a new name is a copy.
-struct Mortal {
+struct FailingFiles {
     files: Arc<MemoryFileSystem>,
-    life: Life,
+    budget: ChangeBudget,
     is_store: bool,
 }
 
@@ -38,12 +38,12 @@ struct MortalFile {
     bytes: Vec<u8>,
     name: String,
     files: Arc<MemoryFileSystem>,
-    life: Life,
+    budget: ChangeBudget,
 }
 
 impl WritableFile for MortalFile {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let alive = self.life.spend();
+        let alive = self.budget.spend();
         let written = if alive.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
         match &mut self.begun {
             Some(file) => file.append(written)?,
@@ -57,11 +57,11 @@ impl WritableFile for MortalFile {
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.life.spend()
+        self.budget.spend()
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.life.spend()?;
+        self.budget.spend()?;
         if self.begun.is_none() {
             self.files.create(&self.name)?.append(&self.bytes)?;
         }
@@ -69,16 +69,16 @@ impl WritableFile for MortalFile {
     }
 }
 
-impl FileSystem for Mortal {
+impl FileSystem for FailingFiles {
     fn open(&self, path: &str) -> Result<Arc<dyn RandomAccessFile>> {
         self.files.open(path)
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn WritableFile>> {
-        self.life.spend()?;
+        self.budget.spend()?;
         let begun = if self.is_store { None } else { Some(self.files.create(path)?) };
-        let (files, life) = (self.files.clone(), self.life.clone());
-        Ok(Box::new(MortalFile { begun, bytes: Vec::new(), name: path.to_string(), files, life }))
+        let (files, budget) = (self.files.clone(), self.budget.clone());
+        Ok(Box::new(MortalFile { begun, bytes: Vec::new(), name: path.to_string(), files, budget }))
     }
 
     fn append(&self, path: &str) -> Result<Box<dyn WritableFile>> {
@@ -94,22 +94,22 @@ impl FileSystem for Mortal {
     }
 
     fn delete(&self, path: &str) -> Result<()> {
-        self.life.spend()?;
+        self.budget.spend()?;
         self.files.delete(path)
     }
 
     fn create_dir(&self, path: &str) -> Result<()> {
-        self.life.spend()?;
+        self.budget.spend()?;
         self.files.create_dir(path)
     }
 
     fn delete_dir(&self, path: &str) -> Result<()> {
-        self.life.spend()?;
+        self.budget.spend()?;
         self.files.delete_dir(path)
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
-        self.life.spend()?;
+        self.budget.spend()?;
         if !self.is_store {
             return self.files.rename(from, to);
         }
@@ -166,19 +166,20 @@ fn value(systems: &FileSystems) -> f32 {
 /// Kills a save after a number of file operations. Returns the checkpoint that is left, and whether the save completed.
 fn killed(old: &[How], new: How, is_store: bool, changes: usize) -> (f32, bool) {
     let files = Arc::new(MemoryFileSystem::default());
-    let process = |life: &Life| {
-        FileSystems::default().with("ram", Arc::new(Mortal { files: files.clone(), life: life.clone(), is_store }))
+    let process = |budget: &ChangeBudget| {
+        FileSystems::default()
+            .with("ram", Arc::new(FailingFiles { files: files.clone(), budget: budget.clone(), is_store }))
     };
-    let (lasting, life) = (process(&Life::of(usize::MAX)), Life::of(changes));
+    let (lasting, budget) = (process(&ChangeBudget::of(usize::MAX)), ChangeBudget::of(changes));
     old.iter().for_each(|&how| save(&lasting, how, 1.0).unwrap());
     // What fails when the checkpoint is complete is no error of the save.
-    let saved = save(&process(&life), new, 2.0).is_ok();
+    let saved = save(&process(&budget), new, 2.0).is_ok();
     let found = value(&lasting);
     assert_eq!(saved, found == 2.0);
     // Whatever was left behind, the next save is not disturbed.
     save(&lasting, new, 3.0).unwrap();
     assert_eq!(value(&lasting), 3.0);
-    (found, life.spend().is_ok())
+    (found, budget.spend().is_ok())
 }
 
 #[test]

@@ -230,9 +230,9 @@ fn what_is_gone_stays_gone_and_its_room_is_used_again() {
 }
 
 /// A small generator of numbers that look random (splitmix64).
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -242,21 +242,21 @@ impl Dice {
 }
 
 /// What a power cut leaves: of each file any sectors that were written since they were synced; the log may be shorter.
-fn cut_power(dice: &mut Dice, safe: &Files, now: &Files) -> Files {
+fn cut_power(random: &mut Random, safe: &Files, now: &Files) -> Files {
     let mut left = now.clone();
     for (path, bytes) in &mut left {
         let safe = safe.get(path).cloned().unwrap_or_default();
-        let old = [0, 1, 8, 16][dice.below(4) as usize]; // sixteenths of its sectors
+        let old = [0, 1, 8, 16][random.below(4) as usize]; // sixteenths of its sectors
         for (at, sector) in bytes.chunks_mut(SECTOR).enumerate() {
-            if dice.below(16) < old {
+            if random.below(16) < old {
                 let start = (at * SECTOR).min(safe.len());
                 let end = (start + sector.len()).min(safe.len());
                 sector.fill(0);
                 sector[..end - start].copy_from_slice(&safe[start..end]);
             }
         }
-        if path.extension().is_none_or(|end| end != "slots") && dice.below(2) == 0 {
-            bytes.truncate(safe.len() + dice.below((bytes.len() - safe.len()) as u64 + 1) as usize);
+        if path.extension().is_none_or(|end| end != "slots") && random.below(2) == 0 {
+            bytes.truncate(safe.len() + random.below((bytes.len() - safe.len()) as u64 + 1) as usize);
         }
     }
     left
@@ -283,7 +283,7 @@ fn a_power_cut_leaves_what_was_synced_or_newer() {
     const NAMES: [&str; 3] = ["a", "b", "c"];
     let folder = Folder::new();
     let path = Path::new(&folder.0);
-    let mut dice = Dice(1);
+    let mut random = Random(1);
     let mut next = 0;
     for life in 0..300 {
         let (journal, found) = open(path);
@@ -291,16 +291,16 @@ fn a_power_cut_leaves_what_was_synced_or_newer() {
         // Of each name, what it was since it was synced.
         let mut since: BTreeMap<&str, Vec<_>> = NAMES.iter().map(|&name| (name, vec![rows_of(&found, name)])).collect();
         let mut safe = files(path);
-        for _ in 0..dice.below(40) {
-            let name = NAMES[dice.below(3) as usize];
+        for _ in 0..random.below(40) {
+            let name = NAMES[random.below(3) as usize];
             let values = since.get_mut(name).unwrap();
             next += 1;
-            match dice.below(16) {
+            match random.below(16) {
                 0 => {
                     journal.append(&entry(name), &Change::Gone).unwrap();
                     values.push(None);
                 }
-                1 if dice.below(4) == 0 => {
+                1 if random.below(4) == 0 => {
                     journal.append(&entry(""), &Change::Forgotten).unwrap();
                     since.values_mut().for_each(|values| values.push(None));
                 }
@@ -324,7 +324,7 @@ fn a_power_cut_leaves_what_was_synced_or_newer() {
         }
         drop(journal);
         let now = files(path);
-        set_files(path, &cut_power(&mut dice, &safe, &now));
+        set_files(path, &cut_power(&mut random, &safe, &now));
         let (_, found) = open(path);
         for (name, values) in since {
             let value = rows_of(&found, name);

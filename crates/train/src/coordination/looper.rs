@@ -18,9 +18,9 @@ impl Looper {
         mut work: impl FnMut() -> Result<()> + Send + 'static,
     ) -> Result<()> {
         coordinator.spawn(name, move |coordinator| {
-            let mut grid = interval.map(|interval| Grid::new(Instant::now(), interval));
+            let mut schedule = interval.map(|interval| Schedule::new(Instant::now(), interval));
             loop {
-                let pause = grid.as_mut().map_or(Duration::ZERO, |grid| grid.pause(Instant::now()));
+                let pause = schedule.as_mut().map_or(Duration::ZERO, |schedule| schedule.pause(Instant::now()));
                 if coordinator.wait_for_stop(Some(pause)) {
                     return Ok(());
                 }
@@ -31,14 +31,14 @@ impl Looper {
 }
 
 /// Times that are an interval apart, independent of how long the work takes.
-pub(crate) struct Grid {
+pub(crate) struct Schedule {
     next: Instant,
     interval: Duration,
 }
 
-impl Grid {
-    pub fn new(first: Instant, interval: Duration) -> Grid {
-        Grid { next: first, interval }
+impl Schedule {
+    pub fn new(first: Instant, interval: Duration) -> Schedule {
+        Schedule { next: first, interval }
     }
 
     /// The time until the next call; advances to the one after it.

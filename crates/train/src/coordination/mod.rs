@@ -11,4 +11,4 @@ pub use queue_runner::{QUEUE_RUNNERS, QueueRunner, QueueRunnerDef, queue_runners
 pub use shared_stop::SharedStop;
 
 #[cfg(test)]
-pub(crate) use looper::Grid;
+pub(crate) use looper::Schedule;

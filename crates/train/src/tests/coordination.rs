@@ -1,7 +1,7 @@
 //! Threads that stop together, work at fixed times, queues that are kept filled.
 
 use super::graph;
-use crate::coordination::Grid;
+use crate::coordination::Schedule;
 use crate::{
     Coordinator, JoinOptions, Looper, QueueRunner, QueueRunnerDef, SharedStop, queue_runners, start_queue_runners,
 };
@@ -91,13 +91,13 @@ fn an_error_after_the_join_comes_back() {
 #[test]
 fn a_grid_does_not_drift() {
     let (start, second) = (Instant::now(), Duration::from_secs(1));
-    let mut grid = Grid::new(start, second);
-    assert_eq!(grid.pause(start), Duration::ZERO);
-    assert_eq!(grid.pause(start + second / 4), second * 3 / 4);
-    // Work that took too long is begun again at once, and the grid stays.
-    assert_eq!(grid.pause(start + second * 7 / 2), Duration::ZERO);
-    assert_eq!(grid.pause(start + second * 7 / 2), Duration::ZERO);
-    assert_eq!(grid.pause(start + second * 7 / 2), second / 2);
+    let mut schedule = Schedule::new(start, second);
+    assert_eq!(schedule.pause(start), Duration::ZERO);
+    assert_eq!(schedule.pause(start + second / 4), second * 3 / 4);
+    // Work that took too long is begun again at once, and the schedule stays.
+    assert_eq!(schedule.pause(start + second * 7 / 2), Duration::ZERO);
+    assert_eq!(schedule.pause(start + second * 7 / 2), Duration::ZERO);
+    assert_eq!(schedule.pause(start + second * 7 / 2), second / 2);
 }
 
 #[test]

@@ -22,16 +22,16 @@ use tensor::DType;
 
 /// Notes what it is called for.
 #[derive(Clone)]
-struct Noting(Arc<Mutex<Vec<String>>>, Output);
+struct RecordingHook(Arc<Mutex<Vec<String>>>, Output);
 
-impl Noting {
+impl RecordingHook {
     fn note(&self, what: impl Into<String>) -> Result<()> {
         self.0.lock().push(what.into());
         Ok(())
     }
 }
 
-impl SessionRunHook for Noting {
+impl SessionRunHook for RecordingHook {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         graph.root().op("NoOp").named("made_in_begin").node();
         self.note("begin")
@@ -61,7 +61,7 @@ fn hooks_are_called_in_order() {
     let (graph, next, square) = counting();
     let notes = Arc::default();
     let session = MonitoredTrainingSession::new(&graph)
-        .hook(Noting(Arc::clone(&notes), square.clone()))
+        .hook(RecordingHook(Arc::clone(&notes), square.clone()))
         .hook(StopAtStep::last_step(2))
         .start()
         .unwrap();
@@ -83,7 +83,7 @@ fn hooks_do_not_end_after_an_error() {
     let (graph, _, square) = counting();
     let bad = graph.root().op("CheckNumerics").input(&(&square / 0.0)).attr("message", "here").output();
     let notes = Arc::default();
-    let hook = Noting(Arc::clone(&notes), square.clone());
+    let hook = RecordingHook(Arc::clone(&notes), square.clone());
     let session = MonitoredTrainingSession::new(&graph).hook(hook).start().unwrap();
     let error = session.until_stop(|session| session.run(&bad)).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
@@ -135,7 +135,7 @@ fn a_tensor_is_fed_by_one_only() {
 fn a_step_function_chooses_which_steps_have_hooks() {
     let (graph, next, square) = counting();
     let notes = Arc::default();
-    let hooks: Vec<Box<dyn SessionRunHook>> = vec![Box::new(Noting(Arc::clone(&notes), square.clone()))];
+    let hooks: Vec<Box<dyn SessionRunHook>> = vec![Box::new(RecordingHook(Arc::clone(&notes), square.clone()))];
     let mut session = SingularMonitoredSession::new(ChiefSessionCreator::new(&graph), hooks).unwrap();
     let found: f32 = session
         .run_step_fn(|step| {
@@ -242,9 +242,9 @@ fn some_hooks_are_for_the_chief_only() {
 }
 
 /// Starts a thread that hears no stop.
-struct Deaf(Option<std::sync::mpsc::Receiver<()>>);
+struct BlockedHook(Option<std::sync::mpsc::Receiver<()>>);
 
-impl SessionRunHook for Deaf {
+impl SessionRunHook for BlockedHook {
     fn after_create_session(&mut self, context: &SessionContext<'_>) -> Result<()> {
         let released = self.0.take();
         context.coordinator().spawn("deaf", move |_| {
@@ -259,7 +259,7 @@ impl SessionRunHook for Deaf {
 fn threads_have_as_long_as_was_said() {
     let deaf = || {
         let (release, released) = std::sync::mpsc::channel();
-        let hooks: Vec<Box<dyn SessionRunHook>> = vec![Box::new(Deaf(Some(released)))];
+        let hooks: Vec<Box<dyn SessionRunHook>> = vec![Box::new(BlockedHook(Some(released)))];
         (release, hooks)
     };
     let (release, hooks) = deaf();
