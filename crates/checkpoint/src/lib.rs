@@ -15,7 +15,7 @@ pub mod saver;
 mod step_number;
 
 pub use graph_text::{with_shapes, write_graph_text};
-pub use meta_graph::{export_meta_graph, import_meta_graph, import_meta_graph_on};
+pub use meta_graph::{export_meta_graph, export_meta_graph_with, import_meta_graph, import_meta_graph_on};
 pub use queue_runner_record::{QueueRunnerDef, queue_runner_from_record, queue_runner_to_record};
 pub use saved_model::SavedModelBuilder;
 pub use saver::{SaveOptions, Saver, SaverBuilder, latest_checkpoint, latest_checkpoint_on};

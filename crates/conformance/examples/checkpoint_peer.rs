@@ -95,7 +95,7 @@ fn train(target: &str, folder: &str) -> Result<()> {
     let wait = std::time::Duration::from_millis(100);
     let mut session = MonitoredTrainingSession::new(&graph).master(target).recovery_wait(wait);
     if !folder.is_empty() {
-        session = session.checkpoint_dir(folder).save_checkpoint(Some(Every::Steps(5))).save_in_background(false);
+        session = session.checkpoint_dir(folder).save_checkpoint(Every::Steps(5)).save_in_background(false);
     }
     let mut session = session.start()?;
     for _ in std::io::stdin().lines() {

@@ -34,7 +34,7 @@ fn train(systems: &FileSystems, folder: &str, steps: i64) -> Result<()> {
     let session = MonitoredTrainingSession::new(&graph)
         .config(config(systems))
         .checkpoint_dir(folder)
-        .save_checkpoint(Some(Every::Steps(2)))
+        .save_checkpoint(Every::Steps(2))
         .save_in_background(false)
         .save_summaries(Some(Every::Steps(1)))
         .hook(hooks::StopAtStep::last_step(steps))

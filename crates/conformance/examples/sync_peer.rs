@@ -15,13 +15,13 @@ fn main() -> Result<()> {
 
     let graph = Graph::new();
     let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{task}")).on(&graph.root());
-    let step = create_global_step_in(&scope)?;
+    create_global_step_in(&scope)?;
     let table = Variable::zeros(&scope.named("model"), "w", [4, 1]);
     let loss = table.gather(&scope.constant(rows)).sum() * f64::from(*scale);
     let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2);
-    let sync = optimizer.worker(&scope).minimize(&loss, &step)?;
+    let sync = optimizer.worker(&scope).minimize(&loss)?;
     let hook = match task {
-        0 => Synchronous::chief(&sync, Some(0))?,
+        0 => Synchronous::chief_with_tokens(&sync, 0)?,
         _ => Synchronous::worker(&sync),
     };
     let session = MonitoredTrainingSession::new(&graph).master(target).is_chief(*task == 0).hook(hook);

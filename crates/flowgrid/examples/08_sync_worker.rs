@@ -19,13 +19,13 @@ fn examples(step: usize, worker: usize) -> ([[f32; 1]; 2], [[f32; 1]; 2]) {
 fn work(target: &str, worker: usize) -> Result<[f32; 2]> {
     let graph = Graph::new();
     let scope = replica_device_setter(1).worker_device(&format!("/job:worker/task:{worker}")).on(&graph.root());
-    let step = create_global_step_in(&scope)?;
+    create_global_step_in(&scope)?;
     let (x, y) = (scope.placeholder(DType::F32, &[-1, 1]), scope.placeholder(DType::F32, &[-1, 1]));
     let (w, b) = (Variable::zeros(&scope, "w", [1, 1]), Variable::zeros(&scope, "b", [1]));
     let loss = (x.matmul(&w) + &b - &y).square().mean();
     let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(0.1)), WORKERS).worker(&scope);
-    let sync = optimizer.minimize(&loss, &step)?;
-    let hook = if worker == 0 { Synchronous::chief(&sync, None)? } else { Synchronous::worker(&sync) };
+    let sync = optimizer.minimize(&loss)?;
+    let hook = if worker == 0 { Synchronous::chief(&sync)? } else { Synchronous::worker(&sync) };
 
     // The chief initializes the variables and applies the gradients; the other worker waits for it.
     let session = MonitoredTrainingSession::new(&graph).master(target).is_chief(worker == 0).hook(hook);

@@ -18,7 +18,7 @@ fn learn(folder: &Path, steps: i64) -> Result<f32> {
 
     let session = MonitoredTrainingSession::new(&graph)
         .checkpoint_dir(folder)
-        .save_checkpoint(Some(Every::Steps(50)))
+        .save_checkpoint(Every::Steps(50))
         .hook(hooks::StopAtStep::num_steps(steps))
         .hook(hooks::NanTensor::new(&loss))
         .hook(hooks::LoggingTensor::new([("loss", &loss)], Every::Steps(50)).sink(|line| println!("{line}")))

@@ -40,9 +40,8 @@ fn work(targets: &[String], ps: usize, task: usize, folder: &str, together: bool
     let optimizer = Optimizer::new(GradientDescent::new(0.1));
     let mut session = MonitoredTrainingSession::new(&graph).master(&targets[task]).is_chief(task == 0);
     let train = if together {
-        let sync = SyncReplicasOptimizer::new(optimizer, targets.len()).worker(&scope).minimize(&loss, &step)?;
-        let chief = || Synchronous::chief(&sync, None);
-        session = session.hook(if task == 0 { chief()? } else { Synchronous::worker(&sync) });
+        let sync = SyncReplicasOptimizer::new(optimizer, targets.len()).worker(&scope).minimize(&loss)?;
+        session = session.hook(if task == 0 { Synchronous::chief(&sync)? } else { Synchronous::worker(&sync) });
         sync.train_op
     } else {
         optimizer.minimize_with(&loss, MinimizeOptions::new().step(&step))?

@@ -20,7 +20,7 @@ mod variable;
 pub use initializer::{Fan, Initializer};
 pub use layer::{
     Activation, AvgPool2d, BatchNorm, Conv2d, Dense, Dropout, Layer, MaxPool2d, Phase, Sequential, avg_pool2d, dropout,
-    flatten, max_pool2d,
+    dropout_with_seed, flatten, max_pool2d,
 };
 pub use queue::{Queue, QueueBuilder};
 pub use tensor_ops::{ScopeOps, TensorOps};

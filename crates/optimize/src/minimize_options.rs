@@ -21,6 +21,11 @@ impl MinimizeOptions {
         self
     }
 
+    /// The step counter, if one is set.
+    pub fn step_counter(&self) -> Option<&Variable> {
+        self.step.as_ref()
+    }
+
     /// Updates these variables only.
     pub fn variables<'a>(mut self, variables: impl IntoIterator<Item = &'a Variable>) -> MinimizeOptions {
         self.variables = Some(variables.into_iter().cloned().collect());

@@ -22,8 +22,8 @@ pub mod supervisor;
 mod sync_replicas;
 
 pub use checkpoint::{
-    SavedModelBuilder, Saver, SaverBuilder, export_meta_graph, import_meta_graph, import_meta_graph_on,
-    latest_checkpoint, latest_checkpoint_on, meta_graph, saved_model, saver,
+    SavedModelBuilder, Saver, SaverBuilder, export_meta_graph, export_meta_graph_with, import_meta_graph,
+    import_meta_graph_on, latest_checkpoint, latest_checkpoint_on, meta_graph, saved_model, saver,
 };
 pub use coordination::*;
 pub use device_setter::replica_device_setter;

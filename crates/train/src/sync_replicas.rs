@@ -4,7 +4,7 @@
 //! The shared names and the ops are TensorFlow's own, so workers in Rust and in Python can be in one job.
 
 use crate::coordination::QueueRunner;
-use crate::{ExponentialMovingAverage, MinimizeOptions, Optimizer};
+use crate::{ExponentialMovingAverage, MinimizeOptions, Optimizer, get_global_step};
 use graph::{Node, Output, Scope};
 use layers::collection::{LOCAL_VARIABLES, global_variables, report_uninitialized, trainable_variables};
 use layers::{Queue, ScopeOps, TensorOps, Variable};
@@ -110,9 +110,15 @@ impl SyncReplicasOptimizer {
         self.averages.as_ref()?.0.average(variable)
     }
 
-    /// A step that minimizes `loss` over all trainable variables.
-    pub fn minimize(&self, loss: &Output, step: &Variable) -> Result<SyncReplicas> {
-        self.apply_gradients(&self.compute_gradients(loss)?, step)
+    /// A step that minimizes `loss` over all trainable variables. The global step of the graph counts the updates.
+    pub fn minimize(&self, loss: &Output) -> Result<SyncReplicas> {
+        self.minimize_with(loss, MinimizeOptions::new())
+    }
+
+    /// As [`SyncReplicasOptimizer::minimize`], with options: other variables, another step counter.
+    pub fn minimize_with(&self, loss: &Output, options: MinimizeOptions) -> Result<SyncReplicas> {
+        let gradients = self.optimizer.compute_gradients_with(loss, &options)?;
+        self.apply_gradients_with(&gradients, options)
     }
 
     /// The gradients of this replica. What is done to them before they are applied, such as clipping by norm, is done
@@ -121,12 +127,27 @@ impl SyncReplicasOptimizer {
         self.optimizer.compute_gradients(loss)
     }
 
-    /// A step that sends the gradients of this replica and waits until the mean of all was applied. The step counter
-    /// decides which gradients are stale.
-    pub fn apply_gradients(&self, gradients: &[(Option<Gradient>, Variable)], step: &Variable) -> Result<SyncReplicas> {
-        if gradients.is_empty() {
+    /// A step that sends the gradients of this replica and waits until the mean of all was applied. The global step of
+    /// the graph decides which gradients are stale.
+    pub fn apply_gradients(&self, gradients: &[(Option<Gradient>, Variable)]) -> Result<SyncReplicas> {
+        self.apply_gradients_with(gradients, MinimizeOptions::new())
+    }
+
+    /// As [`SyncReplicasOptimizer::apply_gradients`], with the step counter of the options.
+    pub fn apply_gradients_with(
+        &self,
+        gradients: &[(Option<Gradient>, Variable)],
+        options: MinimizeOptions,
+    ) -> Result<SyncReplicas> {
+        let Some((_, first)) = gradients.first() else {
             return Err(invalid!("Must supply at least one variable"));
-        }
+        };
+        let step = options.step_counter().cloned().or_else(|| get_global_step(first.graph()));
+        let step = step.ok_or_else(|| invalid!("Global step is required to check staleness"))?;
+        self.synchronized(gradients, &step)
+    }
+
+    fn synchronized(&self, gradients: &[(Option<Gradient>, Variable)], step: &Variable) -> Result<SyncReplicas> {
         let graph = step.graph();
         let worker = self.worker.clone().unwrap_or_else(|| graph.root());
         let local_step = local_step(&worker, step.dtype());

@@ -60,11 +60,15 @@ pub fn export_collections(graph: &Graph) -> BTreeMap<String, Collection> {
     names.map(|name| (name.clone(), collections::export(graph, &name))).collect()
 }
 
-/// Writes a graph with its collections, and its saver if there is one, to a file.
-pub fn export_meta_graph(graph: &Graph, file: impl AsRef<Path>, saver: Option<&Saver>) -> Result<()> {
-    let options = ExportOptions { saver: saver.map(|saver| saver.def().clone()), ..ExportOptions::default() };
-    let systems = saver.map_or_else(FileSystems::local, |saver| saver.systems().clone());
-    export(graph, &options)?.write(&systems, to_str(file.as_ref())?)
+/// Writes a graph with its collections to a local file.
+pub fn export_meta_graph(graph: &Graph, file: impl AsRef<Path>) -> Result<()> {
+    export(graph, &ExportOptions::default())?.write(&FileSystems::local(), to_str(file.as_ref())?)
+}
+
+/// Writes a graph with its collections and a saver to a file, on the file systems of the saver.
+pub fn export_meta_graph_with(graph: &Graph, file: impl AsRef<Path>, saver: &Saver) -> Result<()> {
+    let options = ExportOptions { saver: Some(saver.def().clone()), ..ExportOptions::default() };
+    export(graph, &options)?.write(saver.systems(), to_str(file.as_ref())?)
 }
 
 /// Adds the nodes and collections of a meta graph. Gives its saver; if it has variables and no saver, a new one of all

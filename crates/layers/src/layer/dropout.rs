@@ -27,7 +27,7 @@ impl Layer for Dropout {
     fn forward(&self, variables: &VariableScope, x: &Output, phase: Phase) -> Output {
         let x = x.seen_from(variables.scope());
         match phase {
-            Phase::Training => dropout(&x, self.rate, self.seed),
+            Phase::Training => drop_out(&x, self.rate, self.seed),
             Phase::Inference => x,
         }
     }
@@ -38,7 +38,16 @@ impl Layer for Dropout {
 }
 
 /// Sets elements to zero with probability `rate` and divides the others by `1 - rate`, so that the mean stays the same.
-pub fn dropout(x: &Output, rate: f64, seed: Option<i64>) -> Output {
+pub fn dropout(x: &Output, rate: f64) -> Output {
+    drop_out(x, rate, None)
+}
+
+/// As [`dropout`], with a seed, so that every run draws the same numbers.
+pub fn dropout_with_seed(x: &Output, rate: f64, seed: i64) -> Output {
+    drop_out(x, rate, Some(seed))
+}
+
+fn drop_out(x: &Output, rate: f64, seed: Option<i64>) -> Output {
     if rate <= 0.0 {
         return x.clone();
     }

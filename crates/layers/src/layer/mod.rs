@@ -11,7 +11,7 @@ mod shape;
 pub use batch_norm::BatchNorm;
 pub use convolution::Conv2d;
 pub use dense::Dense;
-pub use dropout::{Dropout, dropout};
+pub use dropout::{Dropout, dropout, dropout_with_seed};
 pub use pooling::{AvgPool2d, MaxPool2d, avg_pool2d, max_pool2d};
 pub use sequential::Sequential;
 pub use shape::flatten;

@@ -23,9 +23,18 @@ struct Chief {
 }
 
 impl Synchronous {
+    /// The hook of the chief, which puts one token for each replica into the queue at first.
+    pub fn chief(sync: &SyncReplicas) -> Result<Synchronous> {
+        Synchronous::of_chief(sync, None)
+    }
+
     /// The hook of the chief, which puts this many tokens into the queue at first; see
     /// [`SyncReplicas::init_tokens_op`].
-    pub fn chief(sync: &SyncReplicas, tokens: Option<usize>) -> Result<Synchronous> {
+    pub fn chief_with_tokens(sync: &SyncReplicas, tokens: usize) -> Result<Synchronous> {
+        Synchronous::of_chief(sync, Some(tokens))
+    }
+
+    fn of_chief(sync: &SyncReplicas, tokens: Option<usize>) -> Result<Synchronous> {
         let chief = Chief { init_tokens: sync.init_tokens_op(tokens)?, runner: sync.chief_queue_runner.clone() };
         Ok(Synchronous::new(sync, &sync.chief_init_op, Some(chief)))
     }

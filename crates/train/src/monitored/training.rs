@@ -102,9 +102,9 @@ impl MonitoredTrainingSession {
         self
     }
 
-    /// Sets the interval of checkpoints; `None` writes no checkpoints.
-    pub fn save_checkpoint(mut self, every: Option<Every>) -> MonitoredTrainingSession {
-        self.save_checkpoint = every;
+    /// Sets the interval of checkpoints, such as `Every::Steps(50)`; `None` writes no checkpoints.
+    pub fn save_checkpoint(mut self, every: impl Into<Option<Every>>) -> MonitoredTrainingSession {
+        self.save_checkpoint = every.into();
         self
     }
 

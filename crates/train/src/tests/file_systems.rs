@@ -57,7 +57,7 @@ fn a_monitored_session_has_its_files_there() {
         let session = MonitoredTrainingSession::new(&graph)
             .config(config.clone())
             .checkpoint_dir("ram://run")
-            .save_checkpoint(Some(Every::Steps(2)))
+            .save_checkpoint(Every::Steps(2))
             .hook(StopAtStep::last_step(steps))
             .start()
             .unwrap();

@@ -66,7 +66,7 @@ fn run(session: &mut MonitoredSession, next: &Node, times: usize) -> Result<i64>
 fn a_lost_ps_is_restored_from_the_checkpoint() {
     let (mut cluster, folder) = (Cluster::start(), Folder::new());
     let ((graph, next), (other, others)) = (counting(0), counting(1));
-    let chief = session(&cluster, 0, &graph).checkpoint_dir(&folder.0).save_checkpoint(Some(Every::Steps(2)));
+    let chief = session(&cluster, 0, &graph).checkpoint_dir(&folder.0).save_checkpoint(Every::Steps(2));
     let mut chief = chief.start().unwrap();
     let mut worker = session(&cluster, 1, &other).checkpoint_dir(&folder.0).start().unwrap();
     assert_eq!(run(&mut chief, &next, 5).unwrap(), 5);

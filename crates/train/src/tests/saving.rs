@@ -121,7 +121,7 @@ fn held() -> (Arc<Held>, FileSystems) {
 fn begin(graph: &Graph, systems: &FileSystems, master: &str) -> MonitoredSession {
     let config = SessionConfig { extensions: Extensions::new().with(systems.clone()), ..SessionConfig::default() };
     let session = MonitoredTrainingSession::new(graph).config(config).master(master).checkpoint_dir("held://run");
-    session.save_checkpoint(Some(Every::Steps(2))).start().unwrap()
+    session.save_checkpoint(Every::Steps(2)).start().unwrap()
 }
 
 /// What is in a checkpoint.

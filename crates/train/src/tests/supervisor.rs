@@ -154,7 +154,7 @@ fn queues_are_filled_beside_a_monitored_session() {
     let folder = Folder::new();
     let original = graph();
     queued(&original);
-    crate::export_meta_graph(&original, folder.join("queued.meta"), None).unwrap();
+    crate::export_meta_graph(&original, folder.join("queued.meta")).unwrap();
     // The graph itself lists the threads.
     let graph = graph();
     import_meta_graph(&graph, folder.join("queued.meta")).unwrap();

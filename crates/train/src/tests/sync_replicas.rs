@@ -3,8 +3,9 @@
 use super::{Folder, graph};
 use crate::hooks::{Every, Synchronous};
 use crate::{
-    Coordinator, ExponentialMovingAverage, GradientOutcome, MonitoredTrainingSession, Optimizer, SyncReplicas,
-    SyncReplicasOptimizer, create_global_step, create_global_step_in, latest_checkpoint, replica_device_setter,
+    Coordinator, ExponentialMovingAverage, GradientOutcome, MinimizeOptions, MonitoredTrainingSession, Optimizer,
+    SyncReplicas, SyncReplicasOptimizer, create_global_step, create_global_step_in, latest_checkpoint,
+    replica_device_setter,
 };
 use graph::{Graph, Output, Scope};
 use layers::collection::global_variables_initializer;
@@ -87,7 +88,7 @@ fn built(
     let scope = replica_device_setter(ps_tasks).worker_device(&worker).on(&graph.root());
     let step = create_global_step_in(&scope).unwrap();
     let model = model(&scope, kind);
-    let sync = optimizer.worker(&scope).minimize(&model.loss, &step).unwrap();
+    let sync = optimizer.worker(&scope).minimize(&model.loss).unwrap();
     (graph, model, step, sync)
 }
 
@@ -221,7 +222,7 @@ fn monitored_sessions_step_together() {
     let work = |index: usize| {
         let replica = Replica::open(&cluster, index, Kind::Resource, momentum(2));
         let hook = match index {
-            0 => Synchronous::chief(&replica.sync, None).unwrap(),
+            0 => Synchronous::chief(&replica.sync).unwrap(),
             _ => Synchronous::worker(&replica.sync),
         };
         let session = MonitoredTrainingSession::new(&replica.graph).master(&cluster.targets("worker")[index]);
@@ -253,12 +254,11 @@ fn a_job_goes_on_after_another_ps_was_lost() {
     let work = |index: usize| {
         let (graph, model, _, sync) = built(index, 2, Kind::Resource, momentum(2));
         let hook = match index {
-            0 => Synchronous::chief(&sync, None).unwrap(),
+            0 => Synchronous::chief(&sync).unwrap(),
             _ => Synchronous::worker(&sync),
         };
         let session = MonitoredTrainingSession::new(&graph).master(&targets[index]).is_chief(index == 0).hook(hook);
-        let session =
-            session.checkpoint_dir(&folder.0).save_checkpoint(Some(Every::Steps(1))).save_in_background(false);
+        let session = session.checkpoint_dir(&folder.0).save_checkpoint(Every::Steps(1)).save_in_background(false);
         let mut session = session.recovery_wait(Duration::from_millis(20)).start().unwrap();
         for step in 0..STEPS {
             if step == 3 {
@@ -331,7 +331,7 @@ fn a_worker_that_left_before_its_first_gradient_is_waited_for() {
 }
 
 #[test]
-fn nobody_waits_for_a_worker_that_left() {
+fn no_worker_waits_for_one_that_left() {
     let cluster = start(SyncPolicy::Shrink, 2);
     let [chief, other] = pair(&cluster, Kind::Resource);
     [&chief, &other].into_iter().for_each(|replica| replica.begin(None));
@@ -353,7 +353,7 @@ fn nobody_waits_for_a_worker_that_left() {
 }
 
 #[test]
-fn nobody_waits_for_a_worker_that_died() {
+fn no_worker_waits_for_one_that_died() {
     let mut cluster = start(SyncPolicy::Shrink, 2);
     let [chief, other] = pair(&cluster, Kind::Resource);
     [&chief, &other].into_iter().for_each(|replica| replica.begin(None));
@@ -388,7 +388,7 @@ fn give_several(averaged: impl FnOnce(&Variable) -> Vec<Variable>) {
     let averages = ExponentialMovingAverage::new(0.5);
     let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2).total_num_replicas(1);
     let optimizer = optimizer.averages(averages, &averaged(&w));
-    let sync = optimizer.minimize(&(w.value() * &x), &step).unwrap();
+    let sync = optimizer.minimize(&(w.value() * &x)).unwrap();
     assert!(sync.init_tokens_op(Some(0)).is_err());
     let tokens = sync.init_tokens_op(None).unwrap();
     let average = optimizer.average(&w).unwrap();
@@ -436,7 +436,8 @@ impl Scalar {
         let x = scope.placeholder(DType::F32, &[]);
         let w = Variable::builder(&scope, "w").initializer(Initializer::Constant(10.0)).build();
         let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2).total_num_replicas(3);
-        let sync = optimizer.worker(&scope).minimize(&(w.value() * &x), &step).unwrap();
+        let optimizer = optimizer.worker(&scope);
+        let sync = optimizer.minimize_with(&(w.value() * &x), MinimizeOptions::new().step(&step)).unwrap();
         let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
         let coordinator = Coordinator::new();
         if index == 0 {
@@ -515,7 +516,7 @@ fn rows(cluster: &LocalCluster, index: usize) -> (Arc<Session>, SyncReplicas, Va
     let picked: &[i32] = if index == 0 { &[3, 1] } else { &[1, 0, 1] };
     let loss = table.gather(&scope.constant(picked)).sum();
     let optimizer = SyncReplicasOptimizer::new(Optimizer::new(GradientDescent::new(1.0)), 2);
-    let sync = optimizer.worker(&scope).minimize(&loss, &step).unwrap();
+    let sync = optimizer.worker(&scope).minimize_with(&loss, MinimizeOptions::new().step(&step)).unwrap();
     let session = Arc::new(Session::connect(&cluster.targets("worker")[index], &graph).unwrap());
     let coordinator = Coordinator::new();
     if index == 0 {
