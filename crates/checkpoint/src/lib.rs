@@ -5,6 +5,25 @@
 //!
 //! The crate runs its nodes in a session that the caller passes in. It does not decide when to save: the hooks of
 //! `train` do.
+//!
+//! ```
+//! use flowgrid_checkpoint::Saver;
+//! use layers::{ScopeOps, Variable, collection::global_variables_initializer};
+//! use session::Session;
+//!
+//! # let folder = std::env::temp_dir().join(format!("flowgrid-doc-checkpoint-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! let graph = graph::Graph::with_ops(ops::registry());
+//! let w = Variable::zeros(&graph.root(), "w", [2]);
+//! let (saver, session) = (Saver::new(&graph)?, Session::local(&graph));
+//! session.execute(&global_variables_initializer(&graph))?;
+//! let checkpoint = saver.save(&session, folder.join("model"), 1)?;
+//! session.execute(&w.assign(&graph.root().constant([1f32, 2.0])))?;
+//! saver.restore(&session, &checkpoint)?;
+//! assert_eq!(session.run::<[f32; 2]>(&w)?, [0.0, 0.0]);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), status::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod graph_text;

@@ -3,6 +3,18 @@
 //! The crate turns bytes in files into values and back. File systems are passed in as a [`FileSystems`] value, so the
 //! formats work on any store. Network file systems are in `store`; deciding what is saved and when is the task of the
 //! crates above.
+//!
+//! ```
+//! use flowgrid_io::{Bundle, BundleWriter, FileSystems};
+//! use tensor::Tensor;
+//!
+//! let systems = FileSystems::local();
+//! let mut writer = BundleWriter::create(&systems, "ram://model")?;
+//! writer.add("weights", &Tensor::vector(&[1f32, 2.0]))?;
+//! writer.finish()?;
+//! assert_eq!(Bundle::open(&systems, "ram://model")?.read("weights")?.values::<f32>()?, [1.0, 2.0]);
+//! # Ok::<(), status::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod bundle;

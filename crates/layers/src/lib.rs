@@ -5,6 +5,18 @@
 //! Operations on tensors are methods of [`TensorOps`]; constants and placeholders are methods of [`ScopeOps`]. A
 //! model gets its variables from a [`VariableScope`], and consists of [`Layer`]s, which [`Sequential`] puts one after
 //! another.
+//!
+//! ```
+//! use flowgrid_layers::collection::trainable_variables;
+//! use flowgrid_layers::{Dense, Layer, ScopeOps, TensorOps, VariableScope};
+//! use tensor::{DType, PartialShape};
+//!
+//! let graph = graph::Graph::with_ops(ops::registry());
+//! let x = graph.root().placeholder(DType::F32, &[-1, 4]);
+//! let y = Dense::new(3).activation(TensorOps::relu).apply(&VariableScope::new(&graph.root()), &x);
+//! assert_eq!(y.shape(), PartialShape::new(&[-1, 3]));
+//! assert_eq!(trainable_variables(&graph).len(), 2);
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod collection;

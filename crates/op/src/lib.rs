@@ -3,6 +3,22 @@
 //! The crate contains no ops: `ops` provides the rows, and `exec`, `plan` and `gradient` read them through the
 //! [`Registry`]. A row is an [`Op`]: signature, shape function, gradient, kernel and facts. A kernel is built once
 //! per node from a [`Setup`], which reads the attributes; it then runs many times with a [`Ctx`].
+//!
+//! ```
+//! use flowgrid_op::{Grad, Op, PLAIN, Registry, shapes, unary};
+//! use graph::Signatures;
+//!
+//! const SAME: Op = Op {
+//!     def: "Same(x: float) -> y: float",
+//!     shape: shapes::unchanged,
+//!     grad: Grad::Stop,
+//!     kernel: |_| Ok(unary(|_, x| Ok(x))),
+//!     facts: PLAIN,
+//! };
+//! let registry = Registry::new(&[&[SAME]])?;
+//! assert_eq!(registry.signature("Same").map(|signature| signature.inputs.len()), Some(1));
+//! # Ok::<(), status::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod calls;

@@ -1,5 +1,17 @@
 //! Defines the ops of TensorFlow but those of input pipelines, which are in `data`: their rows in the op table, builder
 //! functions, gradient rules and kernels.
+//! A family of ops is a module, and exports a builder function for each op that programs use often. [`raw`] has a builder for
+//! every op.
+//!
+//! ```
+//! use flowgrid_ops::array::{constant, split};
+//! use tensor::Tensor;
+//!
+//! let graph = graph::Graph::with_ops(flowgrid_ops::registry());
+//! let numbers = constant(&graph.root(), Tensor::vector(&[1f32, 2.0, 3.0, 4.0]));
+//! let halves = split(&numbers, 0, 2);
+//! assert_eq!(halves[1].name(), "split:1");
+//! ```
 #![forbid(unsafe_code)]
 
 #[macro_use]

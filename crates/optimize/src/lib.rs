@@ -5,6 +5,23 @@
 //! An [`Optimizer`] combines an [`UpdateRule`] such as [`Adam`] with the slot variables that the rule needs:
 //! `Optimizer::new(Adam::new(0.001)).minimize(&loss)` gives the node that runs one training step. [`gradient()`] and
 //! [`gradients`] give derivatives as nodes.
+//!
+//! ```
+//! use flowgrid_optimize::{GradientDescent, Optimizer};
+//! use layers::{TensorOps, Variable, collection::global_variables_initializer};
+//! use session::Session;
+//!
+//! let graph = graph::Graph::with_ops(ops::registry());
+//! let w = Variable::zeros(&graph.root(), "w", [2]);
+//! let loss = (w.value() - 1.0).square().sum();
+//! let train = Optimizer::new(GradientDescent::new(0.5)).minimize(&loss)?;
+//!
+//! let session = Session::local(&graph);
+//! session.execute(&global_variables_initializer(&graph))?;
+//! session.execute(&train)?;
+//! assert_eq!(session.run::<[f32; 2]>(&w)?, [1.0, 1.0]);
+//! # Ok::<(), status::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod adadelta;

@@ -4,6 +4,19 @@
 //! server of this process without a connection ([`Server::session`]). A [`Server`] is one task of a cluster, and a
 //! [`LocalCluster`] is a whole cluster in this process. The crate reads target strings and gives masters and workers
 //! their ops; how steps are planned and run is the business of `cluster`.
+//!
+//! ```
+//! use flowgrid_session::{Session, feeds};
+//! use graph::Graph;
+//! use tensor::{DType, PartialShape};
+//!
+//! let graph = Graph::with_ops(ops::registry());
+//! let x = ops::array::placeholder(&graph.root(), DType::F32, PartialShape::scalar());
+//! let square = &x * &x;
+//! let value: f32 = Session::local(&graph).run_with(&square, feeds! { &x => 3.0f32 })?;
+//! assert_eq!(value, 9.0);
+//! # Ok::<(), status::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod block;

@@ -6,6 +6,28 @@
 //! offer to users is exported here again, as in TensorFlow's `tf.train`.
 //!
 //! A program usually starts with [`MonitoredTrainingSession`].
+//!
+//! ```
+//! use flowgrid_train::hooks::StopAtStep;
+//! use flowgrid_train::{GradientDescent, MinimizeOptions, MonitoredTrainingSession, Optimizer, create_global_step};
+//! use layers::{TensorOps, Variable};
+//!
+//! let graph = graph::Graph::with_ops(ops::registry());
+//! let w = Variable::zeros(&graph.root(), "w", [2]);
+//! let loss = (w.value() - 1.0).square().sum();
+//! let step = create_global_step(&graph)?;
+//! let options = MinimizeOptions::new().step(&step);
+//! let train = Optimizer::new(GradientDescent::new(0.1)).minimize_with(&loss, options)?;
+//!
+//! let session = MonitoredTrainingSession::new(&graph).hook(StopAtStep::last_step(10)).start()?;
+//! let mut steps = 0;
+//! session.until_stop(|session| {
+//!     steps += 1;
+//!     session.run(&train)
+//! })?;
+//! assert_eq!(steps, 10);
+//! # Ok::<(), status::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod await_ready;
