@@ -1,5 +1,6 @@
 //! Defines the ops of TensorFlow but those of input pipelines, which are in `data`: their rows in the op table, builder
 //! functions, gradient rules and kernels.
+//!
 //! A family of ops is a module, and exports a builder function for each op that programs use often. [`raw`] has a builder for
 //! every op.
 //!
