@@ -1,5 +1,6 @@
 //! Reads an iterator in the background, ahead of its consumer.
 
+use crate::budget::{Share, cost_of};
 use crate::iterate::{IndexMapper, settle_all};
 use crate::{Element, Input, Next, Pipeline, PollContext, Task, Work};
 use parking_lot::Mutex;
@@ -9,11 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-/// A usual limit for the bytes of buffered elements, whatever their number may be.
-pub const BUFFERED_BYTES: usize = 1 << 30;
-
-/// An iterator that is read in the background into a buffer of at most a number of elements. The reading begins with the
-/// first request, waits while the state is saved, and ends when this is dropped.
+/// An iterator that is read in the background into a buffer of at most a number of elements, and while its share of the
+/// memory is not full; one element is read ahead in any case. The reading begins with the first request, waits while the
+/// state is saved, and ends when this is dropped.
 pub struct Ahead {
     shared: Arc<Mutex<Shared>>,
     reader: Arc<Task<Reader>>,
@@ -22,9 +21,9 @@ pub struct Ahead {
 /// What the consumer and the reader share.
 struct Shared {
     buffer: VecDeque<Result<Element>>,
-    bytes: usize,
+    share: Share,
     limit: usize,
-    byte_limit: usize,
+    growth: Option<Growth>,
     ended: bool,
     /// True while no turn of the reader runs or is expected.
     idle: bool,
@@ -58,40 +57,64 @@ impl Shared {
     }
 
     fn is_full(&self) -> bool {
-        self.buffer.len() >= self.limit || (self.bytes >= self.byte_limit && !self.buffer.is_empty())
+        self.buffer.len() >= self.limit || (self.share.is_full() && !self.buffer.is_empty())
     }
 
     /// True if the reader should be woken: not for each element, because waking costs more than a cheap element.
     fn wants_reader(&self) -> bool {
-        self.idle && !self.ended && !self.stopped && self.buffer.len() <= self.limit / 2
+        self.idle && !self.ended && !self.stopped && self.has_slack()
+    }
+
+    fn has_slack(&self) -> bool {
+        self.buffer.is_empty() || self.buffer.len() <= self.limit / 2 && self.share.is_roomy()
     }
 
     fn pop(&mut self) -> Option<Result<Element>> {
         let next = self.buffer.pop_front()?;
-        self.bytes -= next.as_ref().map_or(0, bytes);
+        let bytes = cost_of(&next);
+        self.share.remove(bytes);
+        self.adapt(bytes);
         Some(next)
     }
 
     fn push(&mut self, next: Result<Element>) {
-        self.bytes += next.as_ref().map_or(0, bytes);
+        self.share.add(cost_of(&next));
         self.buffer.push_back(next);
+    }
+
+    /// Changes a limit that is left to the runtime, after an element was taken: doubles it when the buffer was full once and
+    /// is empty now, because a larger one would have helped; halves it while the pipeline has no memory left for buffers.
+    fn adapt(&mut self, bytes: usize) {
+        let Some(growth) = &mut self.growth else { return };
+        growth.was_full |= self.buffer.len() + 1 >= self.limit;
+        if self.share.is_budget_used_up() {
+            if self.buffer.len() <= self.limit / 2 {
+                self.limit = growth.least.max(self.limit / 2);
+            }
+        } else if growth.was_full && self.buffer.is_empty() {
+            let doubled = self.limit.saturating_mul(2);
+            if doubled.saturating_mul(bytes) <= self.share.most() {
+                self.limit = doubled;
+                growth.was_full = false;
+            }
+        }
     }
 }
 
-/// The size of an element.
-pub fn bytes(element: &Element) -> usize {
-    element.iter().map(tensor::Tensor::byte_size).sum()
+/// How a limit changes that is left to the runtime.
+struct Growth {
+    least: usize,
+    was_full: bool,
 }
 
 impl Ahead {
-    /// An input that is read up to `limit` elements ahead; at least one. No further one is read while those in the buffer
-    /// have `byte_limit` bytes.
-    pub fn new(pipeline: &Arc<Pipeline>, input: Input, limit: usize, byte_limit: usize) -> Ahead {
+    /// An input that is read up to `limit` elements ahead; at least one. No further one is read while `share` is full.
+    pub fn new(pipeline: &Arc<Pipeline>, input: Input, limit: usize, share: Share) -> Ahead {
         let shared = Arc::new(Mutex::new(Shared {
             buffer: VecDeque::new(),
-            bytes: 0,
+            share,
             limit: limit.max(1),
-            byte_limit,
+            growth: None,
             ended: false,
             idle: true,
             stopped: false,
@@ -140,14 +163,13 @@ impl Ahead {
         shared.ended && shared.buffer.is_empty()
     }
 
-    /// The number of elements in the buffer.
-    pub fn buffered(&self) -> usize {
-        self.shared.lock().buffer.len()
-    }
-
-    /// Changes how many elements are read ahead.
-    pub fn set_limit(&self, limit: usize) {
-        self.shared.lock().limit = limit.max(1);
+    /// The same, with a limit that adapts to the consumer and is never smaller than now.
+    pub fn adapting(self) -> Ahead {
+        {
+            let mut shared = self.shared.lock();
+            shared.growth = Some(Growth { least: shared.limit, was_full: false });
+        }
+        self
     }
 
     /// Waits until the reader is between two elements and its input is settled. Reading goes on with the next request for
@@ -174,7 +196,7 @@ impl Ahead {
             let mut buffer = std::mem::take(&mut self.shared.lock().buffer);
             let result = f(&mut buffer, &mut reader.input);
             let mut shared = self.shared.lock();
-            shared.bytes = buffer.iter().flatten().map(bytes).sum();
+            shared.share.set(buffer.iter().map(cost_of).sum());
             shared.ended = reader.input.has_ended();
             shared.buffer = buffer;
             result
@@ -187,6 +209,7 @@ impl Drop for Ahead {
         let (buffer, consumer) = {
             let mut shared = self.shared.lock();
             shared.stopped = true;
+            shared.share.set(0);
             (std::mem::take(&mut shared.buffer), shared.consumer.take())
         };
         drop((buffer, consumer)); // outside the lock: it may end pipelines

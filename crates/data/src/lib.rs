@@ -14,6 +14,7 @@
 
 mod ahead;
 pub mod attrs;
+mod budget;
 mod cardinality;
 mod compress;
 mod consume;
@@ -23,6 +24,7 @@ mod function;
 mod input;
 mod iterate;
 pub mod iterators;
+mod memory;
 mod options;
 mod pipeline;
 pub mod raw;
@@ -35,6 +37,7 @@ pub mod transformations;
 mod wire;
 
 pub use ahead::Ahead;
+pub use budget::{Budget, Share, Sizing};
 pub use cardinality::Cardinality;
 pub use dataset::{Dataset, DatasetRef, PendingElement, Place, dataset_of, dataset_tensor, fold};
 pub use element::{Element, Spec};

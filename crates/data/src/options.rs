@@ -18,7 +18,9 @@ pub struct Options {
     pub private_threadpool_size: Option<usize>,
     /// Whether numbers that the user leaves to us may change while the pipeline runs.
     pub autotune: bool,
-    /// The bytes that buffers may take, if the user says so.
+    /// The number of calls that run at once where the user leaves it to us, if there is no private thread pool.
+    pub cpu_budget: Option<usize>,
+    /// The bytes that buffers whose size is left to us may take together, if the user says so.
     pub ram_budget: Option<u64>,
     /// Whether a pipeline works ahead of its consumer although it does not end with a prefetch.
     pub inject_prefetch: bool,

@@ -1,6 +1,6 @@
 //! What all iterators of one pipeline share.
 
-use crate::{DatasetRef, Options, Stats};
+use crate::{Budget, DatasetRef, Options, Stats};
 use math::Pool;
 use op::{Calls, Cancel, Extensions, Forks, Home, Received, Rendezvous, Resources, Spawn, StepEnv};
 use status::{Error, Result, internal};
@@ -21,6 +21,7 @@ pub struct Pipeline {
     calls: Arc<AtomicU64>,
     options: Options,
     parallelism: Option<usize>,
+    budget: Arc<Budget>,
     stats: Option<Stats>,
 }
 
@@ -33,14 +34,14 @@ impl Pipeline {
     /// A pipeline for a dataset, with its options.
     pub fn of(home: &Home, env: &StepEnv, dataset: &DatasetRef) -> Result<Arc<Pipeline>> {
         let options = Options::of(dataset)?;
-        let threads = options.private_threadpool_size;
+        let threads = options.private_threadpool_size.filter(|&threads| threads > 0).or(options.cpu_budget);
         let pipeline = Pipeline { parallelism: threads, ..Pipeline::with_options(home, env, options.clone()) };
         Ok(Arc::new(
             options.max_intra_op_parallelism.and_then(|limit| pipeline.limited_pool(limit)).unwrap_or(pipeline),
         ))
     }
 
-    fn with_options(home: &Home, env: &StepEnv, options: Options) -> Pipeline {
+    pub(crate) fn with_options(home: &Home, env: &StepEnv, options: Options) -> Pipeline {
         Pipeline {
             home: home.clone(),
             spawn: env.spawn.clone(),
@@ -50,6 +51,7 @@ impl Pipeline {
             forks: Arc::default(),
             rendezvous: Arc::new(NoTransfers),
             calls: Arc::default(),
+            budget: Budget::new(options.ram_budget),
             options,
             parallelism: None,
             stats: None,
@@ -69,6 +71,7 @@ impl Pipeline {
             calls: self.calls.clone(),
             options: self.options.clone(),
             parallelism: self.parallelism,
+            budget: self.budget.clone(),
             stats: self.stats.clone(),
         }
     }
@@ -77,6 +80,12 @@ impl Pipeline {
     /// each core.
     pub fn with_parallelism(&self, count: usize) -> Arc<Pipeline> {
         Arc::new(Pipeline { parallelism: Some(count).filter(|&count| count > 0), ..self.derived() })
+    }
+
+    /// The same pipeline with other budgets, where there are any.
+    pub fn with_budgets(&self, cpu: Option<usize>, ram: Option<u64>) -> Arc<Pipeline> {
+        let budget = ram.map_or_else(|| self.budget.clone(), |bytes| Budget::new(Some(bytes)));
+        Arc::new(Pipeline { parallelism: cpu.or(self.parallelism), budget, ..self.derived() })
     }
 
     /// The same pipeline, in which loops are split over at most `threads` threads; zero means one for each core.
@@ -102,6 +111,11 @@ impl Pipeline {
     /// The options of its dataset.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// The account of the bytes in the buffers of all stages.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// The device.

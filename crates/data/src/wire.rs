@@ -39,6 +39,7 @@ pub(crate) fn decoded(options: &OptionsMessage) -> Options {
         max_intra_op_parallelism: count(threading.max_intra_op_parallelism),
         private_threadpool_size: count(threading.private_threadpool_size),
         autotune: enabled,
+        cpu_budget: count(autotune.cpu_budget).filter(|&threads| threads > 0),
         ram_budget: autotune.ram_budget.and_then(|bytes| u64::try_from(bytes).ok()).filter(|&bytes| bytes > 0),
         inject_prefetch: optimization.inject_prefetch.unwrap_or(enabled && rewrites),
     }

@@ -2,6 +2,7 @@
 
 use super::Running;
 use super::running::Answer;
+use crate::budget::{STAGE_BYTES, Share, Sizing, cost};
 use crate::{DatasetRef, Element, Pipeline, Spec};
 use op::{Home, OnceCallback, Resource, StepEnv};
 use parking_lot::Mutex;
@@ -40,10 +41,12 @@ impl MultiDeviceIterator {
     /// Begins a dataset, of which at most `capacity` elements wait for each device. Returns the number of the
     /// incarnation, which calls of `next` must name.
     pub fn begin(&self, home: &Home, env: &StepEnv, dataset: DatasetRef, capacity: usize) -> Result<i64> {
-        let running = Running::new(Pipeline::of(home, env, &dataset)?, dataset.clone())?;
+        let pipeline = Pipeline::of(home, env, &dataset)?;
+        let share = pipeline.budget().share(Sizing::Given, STAGE_BYTES);
+        let running = Running::new(pipeline, dataset.clone())?;
         self.spec.check(dataset.spec())?;
         let shards = (0..self.devices).map(|_| Shard::default()).collect();
-        let fetches = Mutex::new(Fetches { shards, next: 0, is_fetching: false, has_ended: false });
+        let fetches = Mutex::new(Fetches { shards, share, next: 0, is_fetching: false, has_ended: false });
         let buffer = Arc::new(Buffer { running, capacity, fetches });
         let mut state = self.state.lock();
         state.incarnation += 1;
@@ -89,6 +92,8 @@ struct Buffer {
 
 struct Fetches {
     shards: Vec<Shard>,
+    /// What the elements that wait take; requests are answered beyond its bound.
+    share: Share,
     /// The shard of the next element.
     next: usize,
     is_fetching: bool,
@@ -111,16 +116,22 @@ fn answered(request: &Request, result: Result<Option<Element>>) {
     }
 }
 
+fn cost_of_next(next: &Result<Option<Element>>) -> usize {
+    next.as_ref().ok().and_then(Option::as_ref).map_or(size_of::<Element>(), cost)
+}
+
 impl Buffer {
     fn next(self: &Arc<Self>, shard: usize, answer: Answer<Option<Element>>) -> OnceCallback {
         let request: Request = Arc::new(Mutex::new(Some(answer)));
         let mut fetches = self.fetches.lock();
         let has_ended = fetches.has_ended;
         let place = &mut fetches.shards[shard];
-        let ready = place.elements.pop_front().or_else(|| has_ended.then_some(Ok(None)));
-        if ready.is_none() {
+        let taken = place.elements.pop_front();
+        if taken.is_none() && !has_ended {
             place.requests.push_back(request.clone());
         }
+        fetches.share.remove(taken.as_ref().map_or(0, cost_of_next));
+        let ready = taken.or_else(|| has_ended.then_some(Ok(None)));
         drop(fetches);
         if let Some(result) = ready {
             answered(&request, result);
@@ -129,13 +140,14 @@ impl Buffer {
         OnceCallback::new(move || answered(&request, Err(cancelled!("GetNextFromShard was cancelled"))))
     }
 
-    /// Requests the next element, if its shard has room or waits for it.
+    /// Requests the next element, if its shard has room or waits for it. What other shards wait for comes after it.
     fn fetch(self: &Arc<Self>) {
         let mut fetches = self.fetches.lock();
-        let place = fetches.next;
-        let shard = &mut fetches.shards[place];
-        shard.requests.retain(|request| request.lock().is_some());
-        let is_wanted = shard.elements.len() < self.capacity || !shard.requests.is_empty();
+        let Fetches { shards, share, next, .. } = &mut *fetches;
+        shards.iter_mut().for_each(|shard| shard.requests.retain(|request| request.lock().is_some()));
+        let has_room = !share.is_full() || shards.iter().any(|shard| !shard.requests.is_empty());
+        let shard = &shards[*next];
+        let is_wanted = shard.elements.len() < self.capacity && has_room || !shard.requests.is_empty();
         if fetches.is_fetching || fetches.has_ended || !is_wanted {
             return;
         }
@@ -167,7 +179,11 @@ impl Buffer {
                 drop(fetches);
                 answered(&request, next);
             }
-            None => shard.elements.push_back(next),
+            None => {
+                let bytes = cost_of_next(&next);
+                shard.elements.push_back(next);
+                fetches.share.add(bytes);
+            }
         }
     }
 }

@@ -1,1 +1,3 @@
 //! Tests of input pipelines.
+
+mod budget;

@@ -3,6 +3,7 @@
 use super::map::in_function;
 use super::nested::Nested;
 use super::saved::{read_list, write_list};
+use crate::budget::Sizing;
 use crate::function::FunctionRun;
 use crate::{Ahead, Element, Input, Iterate, Next, Pipeline, PollContext, StateReader, StateWriter};
 use status::{Error, Result};
@@ -33,6 +34,8 @@ pub(crate) struct Reading {
     pub limit: usize,
     /// How many bytes they may have.
     pub byte_limit: usize,
+    /// Who decides on these numbers.
+    pub sizing: Sizing,
 }
 
 impl Reading {
@@ -64,9 +67,14 @@ impl Reading {
 
     /// A dataset of which nothing is left but these elements.
     pub fn ended(&self, results: Vec<Result<Element>>) -> BackgroundNested {
-        let ahead = Ahead::new(&self.pipeline, Input::ended(), self.limit, self.byte_limit);
+        let ahead = self.ahead(Input::ended());
         ahead.with(|buffer, _| buffer.extend(results));
         BackgroundNested { id: 0, element: Element::new(), ahead }
+    }
+
+    fn ahead(&self, input: Input) -> Ahead {
+        let share = self.pipeline.budget().share(self.sizing, self.byte_limit);
+        Ahead::new(&self.pipeline, input, self.limit, share)
     }
 
     fn open(&self, id: usize, element: Element, saved: Option<&Arc<StateReader>>) -> BackgroundNested {
@@ -78,7 +86,7 @@ impl Reading {
         };
         let opening = Opening { nested: Some(nested), failed: None, op: self.op, parent: self.prefix.clone() };
         let input = Input::new(Box::new(opening));
-        BackgroundNested { id, element, ahead: Ahead::new(&self.pipeline, input, self.limit, self.byte_limit) }
+        BackgroundNested { id, element, ahead: self.ahead(input) }
     }
 }
 

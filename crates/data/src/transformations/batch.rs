@@ -2,8 +2,10 @@
 
 use super::random_access::{check_index, joined};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::budget::cost;
 use crate::dataset::{PendingElement, only, op_name};
 use crate::iterate::IndexMapper;
+use crate::memory::{Held, check_fits, least_bytes};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
@@ -78,7 +80,9 @@ impl Dataset for Batch {
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
+        check_fits(self.kind, self.size as u64, least_bytes(self.input.spec()), &self.input)?;
         Ok(Box::new(BatchIterator {
+            held: Held::new(self.kind, self.size as u64),
             input: place.input(&self.input)?,
             size: self.size,
             drops_remainder: self.drops_remainder,
@@ -125,7 +129,20 @@ struct BatchIterator {
     drops_remainder: bool,
     /// The elements of the next batch that have arrived.
     elements: Vec<Element>,
+    held: Held,
     prefix: Arc<str>,
+}
+
+impl BatchIterator {
+    fn add(&mut self, element: Element) -> Result<()> {
+        let held = self.held.add(cost(&element));
+        self.elements.push(element);
+        if held.is_err() {
+            self.elements = Vec::new();
+            self.input.end();
+        }
+        held
+    }
 }
 
 /// Maps the positions of elements as those of their batches.
@@ -144,12 +161,13 @@ impl Iterate for BatchIterator {
         let mut inner = PollContext { index_mapper, ..PollContext::new(ctx.pipeline, ctx.waker) };
         while self.elements.len() < self.size {
             match ready!(self.input.poll_next(&mut inner)) {
-                Ok(Some(element)) => self.elements.push(element),
+                Ok(Some(element)) => self.add(element)?,
                 Ok(None) => break,
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
         let elements = std::mem::take(&mut self.elements);
+        self.held.clear();
         if elements.is_empty() || self.drops_remainder && elements.len() < self.size {
             self.input.end();
             return Poll::Ready(Ok(None));

@@ -3,6 +3,8 @@
 use super::batch::batch_size;
 use super::rows::joined;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::budget::cost;
+use crate::memory::{Held, LEAST_BYTES, check_fits};
 use crate::{
     Cardinality, Dataset, DatasetRef, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -75,8 +77,11 @@ impl Dataset for DenseToSparseBatch {
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
-        let input = place.input(&self.input)?;
-        Ok(Box::new(DenseToSparseIterator { input, parts: Vec::new(), dataset: self, prefix: place.prefix.clone() }))
+        let size = self.size as u64;
+        check_fits("DenseToSparseBatch", size, LEAST_BYTES, &self.input)?;
+        let (input, held) = (place.input(&self.input)?, Held::new("DenseToSparseBatch", size));
+        let prefix = place.prefix.clone();
+        Ok(Box::new(DenseToSparseIterator { input, parts: Vec::new(), held, dataset: self, prefix }))
     }
 
     fn cardinality(&self) -> Cardinality {
@@ -88,6 +93,7 @@ struct DenseToSparseIterator {
     input: Input,
     /// The elements of the next batch that have arrived.
     parts: Vec<Tensor>,
+    held: Held,
     dataset: Arc<DenseToSparseBatch>,
     prefix: Arc<str>,
 }
@@ -96,9 +102,16 @@ impl DenseToSparseIterator {
     fn poll_parts(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
         while self.parts.len() < self.dataset.size {
             let Some(element) = ready!(self.input.poll_next(ctx))? else { break };
+            let bytes = cost(&element);
             let part = element.into_iter().next().ok_or_else(|| internal!("an element has no component"))?;
             check(&part, &self.dataset.row)?;
+            let held = self.held.add(bytes);
             self.parts.push(part);
+            if held.is_err() {
+                self.parts = Vec::new();
+                self.input.end();
+            }
+            held?;
         }
         Poll::Ready(Ok(()))
     }
@@ -163,9 +176,11 @@ impl Iterate for DenseToSparseIterator {
     fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
         if let Err(error) = ready!(self.poll_parts(ctx)) {
             self.parts.clear();
+            self.held.clear();
             return Poll::Ready(Err(error));
         }
         let parts = std::mem::take(&mut self.parts);
+        self.held.clear();
         if parts.is_empty() {
             return Poll::Ready(Ok(None));
         }

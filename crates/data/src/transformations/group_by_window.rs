@@ -4,7 +4,9 @@ use super::nested::Nested;
 use super::saved::{read_list, read_size, write_list};
 use super::window_op::window;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, spec};
+use crate::budget::cost;
 use crate::function::{Call, Function, FunctionRun};
+use crate::memory::Held;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader,
     StateWriter, dataset_tensor, full_name,
@@ -96,6 +98,7 @@ impl Dataset for GroupByWindow {
             size: self.size.in_pipeline(&place.pipeline)?,
             step: Step::Read,
             groups: BTreeMap::new(),
+            memory: Held::new("GroupByWindow", u64::MAX),
             sizes: BTreeMap::new(),
             current: None,
             opened: 0,
@@ -120,6 +123,7 @@ struct GroupByWindowIterator {
     size: FunctionRun,
     step: Step,
     groups: BTreeMap<i64, Vec<Element>>,
+    memory: Held,
     /// The window sizes of the keys that have come.
     sizes: BTreeMap<i64, i64>,
     /// The key of a full window with the iterator of its elements.
@@ -182,6 +186,11 @@ impl GroupByWindowIterator {
     }
 
     fn add(&mut self, key: i64, element: Element) -> Result<()> {
+        if let Err(error) = self.memory.add(cost(&element)) {
+            self.groups = BTreeMap::new();
+            self.input.end();
+            return Err(error);
+        }
         let group = self.groups.entry(key).or_default();
         group.push(element);
         if self.sizes.get(&key) == Some(&(group.len() as i64)) {
@@ -290,7 +299,8 @@ impl Iterate for GroupByWindowIterator {
             if !matches!(next, Ok(None)) {
                 return Poll::Ready(next);
             }
-            self.groups.remove(key);
+            let bytes = self.groups.remove(key).map_or(0, |group| group.iter().map(cost).sum());
+            self.memory.remove(bytes);
             self.current = None;
         }
     }

@@ -3,8 +3,8 @@
 
 use super::background_nested::{BackgroundNested, Reading};
 use super::determinism::Determinism;
-use crate::ahead::BUFFERED_BYTES;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::budget::{STAGE_BYTES, Sizing};
 use crate::dataset::only;
 use crate::function::Function;
 use crate::iterate::settle_all;
@@ -138,7 +138,8 @@ impl Dataset for Legacy {
             prefix: place.prefix.clone(),
             op: "ParallelInterleaveDataset",
             limit: self.sizes.outputs,
-            byte_limit: BUFFERED_BYTES / self.sizes.workers().min(MOST_WORKERS),
+            sizing: Sizing::Given,
+            byte_limit: STAGE_BYTES / self.sizes.workers().min(MOST_WORKERS),
         };
         Ok(Box::new(LegacyIterator {
             input: place.input(&self.input)?,

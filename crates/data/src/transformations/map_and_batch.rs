@@ -4,9 +4,11 @@ use super::batch_results::{Partial, stacked_by_count};
 use super::parallel_calls::{ParallelCalls, parallel_calls};
 use super::saved::{read_input, write_input};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::budget::cost_of;
 use crate::dataset::only;
 use crate::function::{Function, FunctionRun};
 use crate::iterate::settle_all;
+use crate::memory::{Held, LEAST_BYTES, check_fits};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -84,7 +86,9 @@ impl Dataset for MapAndBatch {
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
+        check_fits("MapAndBatch", self.size as u64, LEAST_BYTES, &self.input)?;
         Ok(Box::new(MapAndBatchIterator {
+            held: Held::new("MapAndBatch", self.size as u64),
             input: place.input(&self.input)?,
             function: self.function.in_pipeline(&place.pipeline)?,
             calls: ParallelCalls::new(&place.pipeline, self.calls, true),
@@ -109,6 +113,7 @@ struct MapAndBatchIterator {
     function: FunctionRun,
     calls: ParallelCalls<()>,
     current: Partial,
+    held: Held,
     /// Batches after the current one, of a saved state.
     restored: VecDeque<Partial>,
     dataset: Arc<MapAndBatch>,
@@ -145,10 +150,19 @@ impl MapAndBatchIterator {
                 return if self.input.has_ended() { Poll::Ready(()) } else { Poll::Pending };
             }
             if let Some((_, result)) = ready!(self.calls.poll_next(ctx, &unchanged)) {
-                self.current.add(result);
+                self.add(result);
             }
         }
         Poll::Ready(())
+    }
+
+    fn add(&mut self, result: Result<Element>) {
+        let held = self.held.add(cost_of(&result));
+        self.current.add(result);
+        if let Err(error) = held {
+            self.current = Partial { elements: Vec::new(), seen: self.dataset.size, failed: Some(error) };
+            self.input.end();
+        }
     }
 
     fn finish(&self, batch: Partial) -> Result<Option<Element>> {
@@ -172,6 +186,7 @@ impl Iterate for MapAndBatchIterator {
         ready!(self.poll_batch(ctx));
         let next = self.restored.pop_front().unwrap_or_default();
         let batch = std::mem::replace(&mut self.current, next);
+        self.held.clear();
         self.begin_calls(ctx);
         Poll::Ready(self.finish(batch))
     }

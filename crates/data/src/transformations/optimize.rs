@@ -2,10 +2,12 @@
 //! TensorFlow runs a pipeline, and not its elements.
 
 use super::pass_through::{Pass, PassThrough};
+use crate::Pipeline;
 use crate::attrs::{DATASET, dataset_kernel, dataset_ref_kernel, input_dataset, spec, string_scalar};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
 use status::{Result, invalid};
+use std::sync::Arc;
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -13,7 +15,7 @@ pub(crate) const OPS: &[Op] = &[
               ram_budget: int = 0; output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |setup| passing(setup, || Model),
+        kernel: |setup| passing(setup, Model::of(setup)?),
         facts: DATASET,
     },
     Op {
@@ -46,7 +48,7 @@ pub(crate) const OPS: &[Op] = &[
               output_shapes: list(shape) >= 1",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |setup| passing(setup, || NonSerializable),
+        kernel: |setup| passing(setup, NonSerializable),
         facts: DATASET,
     },
     Op {
@@ -54,16 +56,32 @@ pub(crate) const OPS: &[Op] = &[
               output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |setup| passing(setup, || NonSerializable),
+        kernel: |setup| passing(setup, NonSerializable),
         facts: DATASET,
     },
 ];
 
 #[derive(Clone)]
-struct Model;
+struct Model {
+    cpu_budget: Option<usize>,
+    ram_budget: Option<u64>,
+}
+
+impl Model {
+    /// Budgets of zero leave the choice to the runtime.
+    fn of(setup: &Setup<'_>) -> Result<Model> {
+        let budget = |name| setup.int(name).map(|budget| u64::try_from(budget).ok().filter(|&budget| budget > 0));
+        let cpu_budget = budget("cpu_budget")?.and_then(|threads| usize::try_from(threads).ok());
+        Ok(Model { cpu_budget, ram_budget: budget("ram_budget")? })
+    }
+}
 
 impl Pass for Model {
     const KIND: &'static str = "Model";
+
+    fn environment(&self, pipeline: &Arc<Pipeline>) -> Arc<Pipeline> {
+        pipeline.with_budgets(self.cpu_budget, self.ram_budget)
+    }
 }
 
 #[derive(Clone)]
@@ -73,10 +91,10 @@ impl Pass for NonSerializable {
     const KIND: &'static str = "NonSerializable";
 }
 
-fn passing<P: Pass>(setup: &Setup<'_>, pass: fn() -> P) -> Result<Kernel> {
+fn passing<P: Pass>(setup: &Setup<'_>, pass: P) -> Result<Kernel> {
     let spec = spec(setup)?;
     dataset_kernel(move |_, inputs| {
-        Ok(PassThrough { input: input_dataset(inputs, 0)?, spec: spec.clone(), pass: pass() })
+        Ok(PassThrough { input: input_dataset(inputs, 0)?, spec: spec.clone(), pass: pass.clone() })
     })
 }
 

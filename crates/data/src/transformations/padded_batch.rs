@@ -3,7 +3,9 @@
 use super::batch::batch_size;
 use super::padded_stack::{Padding, padded_stack};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::budget::cost;
 use crate::dataset::only;
+use crate::memory::{Held, check_fits, least_bytes};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -125,8 +127,10 @@ impl Dataset for PaddedBatch {
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
+        check_fits(self.kind, self.size as u64, least_bytes(self.input.spec()), &self.input)?;
         Ok(Box::new(PaddedBatchIterator {
             input: place.input(&self.input)?,
+            held: Held::new(self.kind, self.size as u64),
             dataset: self,
             elements: Vec::new(),
             prefix: place.prefix.clone(),
@@ -144,18 +148,32 @@ struct PaddedBatchIterator {
     dataset: Arc<PaddedBatch>,
     /// The elements of the next batch that have arrived.
     elements: Vec<Element>,
+    held: Held,
     prefix: Arc<str>,
+}
+
+impl PaddedBatchIterator {
+    fn add(&mut self, element: Element) -> Result<()> {
+        let held = self.held.add(cost(&element));
+        self.elements.push(element);
+        if held.is_err() {
+            self.elements = Vec::new();
+            self.input.end();
+        }
+        held
+    }
 }
 
 impl Iterate for PaddedBatchIterator {
     fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
         while self.elements.len() < self.dataset.size {
             match ready!(self.input.poll_next(ctx))? {
-                Some(element) => self.elements.push(element),
+                Some(element) => self.add(element)?,
                 None => break,
             }
         }
         let elements = std::mem::take(&mut self.elements);
+        self.held.clear();
         if elements.is_empty() || self.dataset.drops_remainder && elements.len() < self.dataset.size {
             self.input.end();
             return Poll::Ready(Ok(None));

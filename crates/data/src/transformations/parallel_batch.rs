@@ -6,9 +6,11 @@ use super::parallel_calls::{ParallelCalls, parallel_calls};
 use super::saved::{read_input, write_input};
 use super::stack::stacked;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::budget::cost;
 use crate::dataset::only;
 use crate::function::Call;
 use crate::iterate::settle_all;
+use crate::memory::{Held, check_fits, least_bytes};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -70,7 +72,9 @@ impl Dataset for ParallelBatch {
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         let keeps_order = self.determinism.keeps_order(&place.pipeline);
+        check_fits("ParallelBatch", self.size as u64, least_bytes(self.input.spec()), &self.input)?;
         Ok(Box::new(ParallelBatchIterator {
+            held: Held::new("ParallelBatch", self.size as u64),
             input: place.input(&self.input)?,
             elements: Vec::new(),
             calls: ParallelCalls::new(&place.pipeline, self.calls, keeps_order),
@@ -89,6 +93,7 @@ struct ParallelBatchIterator {
     input: Input,
     /// The elements of the next batch that have arrived.
     elements: Vec<Element>,
+    held: Held,
     /// The batches that are being joined, with the numbers of their elements.
     calls: ParallelCalls<usize>,
     dataset: Arc<ParallelBatch>,
@@ -100,20 +105,33 @@ fn unchanged(error: Error) -> Error {
 }
 
 impl ParallelBatchIterator {
+    /// Adds an element to the batch; false if there is none.
+    fn add(&mut self, next: Option<Element>) -> Result<bool> {
+        let Some(element) = next else { return Ok(false) };
+        let held = self.held.add(cost(&element));
+        self.elements.push(element);
+        if held.is_err() {
+            self.input.end();
+        }
+        held.map(|()| true)
+    }
+
     /// Collects the elements of one batch and begins to join them.
     fn poll_collect(&mut self, ctx: &mut PollContext<'_>) -> Poll<()> {
         while self.elements.len() < self.dataset.size {
-            match ready!(self.input.poll_next(ctx)) {
-                Ok(Some(element)) => self.elements.push(element),
-                Ok(None) => break,
+            match ready!(self.input.poll_next(ctx)).and_then(|next| self.add(next)) {
+                Ok(true) => {}
+                Ok(false) => break,
                 Err(error) => {
                     let count = std::mem::take(&mut self.elements).len();
+                    self.held.clear();
                     self.calls.push_ended(count, Err(error));
                     return Poll::Ready(());
                 }
             }
         }
         let elements = std::mem::take(&mut self.elements);
+        self.held.clear();
         let count = elements.len();
         if count == self.dataset.size || count > 0 && !self.dataset.drops_remainder {
             self.calls.push(count, Call::in_background(ctx.pipeline, move || stacked(elements)));

@@ -1,5 +1,6 @@
 //! Calls of a function for several elements at once.
 
+use crate::budget::{STAGE_BYTES, Share, Sizing, cost_of};
 use crate::function::Call;
 use crate::{Element, Pipeline, PollContext};
 use status::{Error, Result, invalid};
@@ -8,6 +9,8 @@ use std::task::{Poll, ready};
 
 /// How many calls are in flight at most, whatever the client asks for.
 const MOST_CALLS: usize = 1 << 14;
+/// How many calls are in flight at first, if the number is left to us.
+const FIRST_CALLS: usize = 2;
 
 /// The number of calls in an input `num_parallel_calls`; none if it is left to us.
 pub(crate) fn parallel_calls(number: i64) -> Result<Option<usize>> {
@@ -22,7 +25,12 @@ pub(crate) fn parallel_calls(number: i64) -> Result<Option<usize>> {
 pub(crate) struct ParallelCalls<K> {
     calls: VecDeque<(K, Outcome)>,
     limit: usize,
+    /// The limit grows to this number while the consumer has to wait.
+    most: usize,
     keeps_order: bool,
+    share: Share,
+    /// What the last result costs: an estimate for those of the calls in flight.
+    cost: usize,
 }
 
 enum Outcome {
@@ -31,15 +39,24 @@ enum Outcome {
 }
 
 impl<K> ParallelCalls<K> {
-    /// No calls yet; up to `limit` at once.
+    /// No calls yet; up to `limit` at once, or as many as the consumer needs and the pipeline allows.
     pub fn new(pipeline: &Pipeline, limit: Option<usize>, keeps_order: bool) -> ParallelCalls<K> {
-        let limit = limit.unwrap_or_else(|| pipeline.parallelism());
-        ParallelCalls { calls: VecDeque::new(), limit, keeps_order }
+        let most = limit.unwrap_or_else(|| pipeline.parallelism());
+        let sizing = if limit.is_some() { Sizing::Given } else { Sizing::Chosen };
+        let grows = sizing == Sizing::Chosen && pipeline.options().autotune;
+        ParallelCalls {
+            calls: VecDeque::new(),
+            limit: if grows { most.min(FIRST_CALLS) } else { most },
+            most,
+            keeps_order,
+            share: pipeline.budget().share(sizing, STAGE_BYTES),
+            cost: 0,
+        }
     }
 
     /// True if another call may begin.
     pub fn has_room(&self) -> bool {
-        self.calls.len() < self.limit
+        self.calls.is_empty() || self.calls.len() < self.limit && !self.share.is_full()
     }
 
     /// True if there are no calls.
@@ -50,11 +67,32 @@ impl<K> ParallelCalls<K> {
     /// Adds a call that has begun.
     pub fn push(&mut self, key: K, call: Call) {
         self.calls.push_back((key, Outcome::Running(call)));
+        self.account();
     }
 
     /// Adds a result without a call.
     pub fn push_ended(&mut self, key: K, result: Result<Element>) {
         self.calls.push_back((key, Outcome::Ended(result)));
+        self.account();
+    }
+
+    fn account(&mut self) {
+        self.share.set(self.calls.len().saturating_mul(self.cost));
+    }
+
+    /// Removes the result of a call that has ended.
+    fn take(&mut self, index: usize) -> Option<(K, Result<Element>)> {
+        let (key, Outcome::Ended(result)) = self.calls.remove(index)? else { return None };
+        self.cost = cost_of(&result);
+        self.account();
+        Some((key, result))
+    }
+
+    /// The consumer has to wait: more calls at once would have helped.
+    fn grow(&mut self) {
+        if self.limit < self.most && self.calls.len() >= self.limit && !self.share.is_full() {
+            self.limit = self.limit.saturating_mul(2).min(self.most);
+        }
     }
 
     /// Takes the next result: the first one, or any if the order is free. `describe` adds to the errors of calls. There must
@@ -67,14 +105,14 @@ impl<K> ParallelCalls<K> {
         let candidates = if self.keeps_order { 1 } else { self.calls.len() };
         for index in 0..candidates.min(self.calls.len()) {
             if let Poll::Ready(()) = self.poll_ended(ctx, index, describe) {
-                let ended = self.calls.remove(index);
-                return Poll::Ready(ended.and_then(|(key, outcome)| match outcome {
-                    Outcome::Ended(result) => Some((key, result)),
-                    Outcome::Running(_) => None,
-                }));
+                return Poll::Ready(self.take(index));
             }
         }
-        if self.calls.is_empty() { Poll::Ready(None) } else { Poll::Pending }
+        if self.calls.is_empty() {
+            return Poll::Ready(None);
+        }
+        self.grow();
+        Poll::Pending
     }
 
     /// Waits until all calls have ended.

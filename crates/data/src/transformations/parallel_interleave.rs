@@ -5,8 +5,8 @@ use super::background_nested::{BackgroundNested, Reading, read_counted, write_co
 use super::determinism::Determinism;
 use super::parallel_calls::parallel_calls;
 use super::saved::{read_list, write_list};
-use crate::ahead::BUFFERED_BYTES;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::budget::{STAGE_BYTES, Sizing};
 use crate::dataset::only;
 use crate::function::Function;
 use crate::iterate::settle_all;
@@ -77,6 +77,8 @@ struct Sizes {
     block: usize,
     /// How many elements of each dataset are read ahead.
     outputs: usize,
+    /// Who decides on it.
+    sizing: Sizing,
     /// How many datasets are opened ahead.
     inputs: usize,
 }
@@ -100,6 +102,7 @@ impl Sizes {
         Ok(Sizes {
             cycle,
             block,
+            sizing: if outputs.is_some() { Sizing::Given } else { Sizing::Chosen },
             outputs: outputs.unwrap_or(block.saturating_mul(2).saturating_add(1)),
             inputs: ahead.unwrap_or(cycle.saturating_mul(2)).min(MOST_OPEN),
         })
@@ -174,7 +177,8 @@ impl Dataset for ParallelInterleave {
             prefix: place.prefix.clone(),
             op: "ParallelInterleaveDataset",
             limit: self.sizes.outputs,
-            byte_limit: BUFFERED_BYTES / open,
+            byte_limit: STAGE_BYTES / open,
+            sizing: self.sizes.sizing,
         };
         Ok(Box::new(ParallelInterleaveIterator {
             input: place.input(&self.input)?,

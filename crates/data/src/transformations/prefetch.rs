@@ -1,8 +1,9 @@
 //! PrefetchDataset: reads its input in the background.
 
 use super::saved::{read_input, write_input};
-use crate::ahead::{Ahead, BUFFERED_BYTES, bytes};
+use crate::ahead::Ahead;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::budget::{STAGE_BYTES, Sizing};
 use crate::dataset::{PendingElement, only};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
@@ -12,7 +13,7 @@ use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
 use status::{Result, invalid};
 use std::sync::Arc;
-use std::task::{Poll, ready};
+use std::task::Poll;
 
 /// `slack_period` delays TensorFlow's reading after each period, to leave the processor to what runs then; the elements do
 /// not depend on it, and it has no effect here.
@@ -28,8 +29,8 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 /// The buffer size that leaves the choice to us.
 const AUTOTUNE: i64 = -1;
-/// Chosen buffer sizes grow only while they mean at most this many bytes.
-const CHOSEN_BYTES: usize = 256 << 20;
+/// The size of the buffer if the choice is ours and must not change.
+const FIXED_SIZE: usize = 8;
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let least = usize::try_from(setup.int("buffer_size_min")?).unwrap_or(0);
@@ -81,12 +82,16 @@ impl Dataset for Prefetch {
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         let input = place.input(&self.input)?;
+        let pipeline = &place.pipeline;
+        let given = || pipeline.budget().share(Sizing::Given, STAGE_BYTES);
+        let chosen = || pipeline.budget().share(Sizing::Chosen, usize::MAX);
         let source = match self.size {
             Size::Given(0) => Source::Direct(input),
-            Size::Given(size) => Source::Ahead(Ahead::new(&place.pipeline, input, size, BUFFERED_BYTES), None),
-            Size::Chosen { least } => {
-                Source::Ahead(Ahead::new(&place.pipeline, input, least, CHOSEN_BYTES), Some(Tuner::new(least)))
+            Size::Given(size) => Source::Ahead(Ahead::new(pipeline, input, size, given())),
+            Size::Chosen { least } if pipeline.options().autotune => {
+                Source::Ahead(Ahead::new(pipeline, input, least, chosen()).adapting())
             }
+            Size::Chosen { least } => Source::Ahead(Ahead::new(pipeline, input, least.max(FIXED_SIZE), chosen())),
         };
         Ok(Box::new(PrefetchIterator { source, prefix: place.prefix.clone() }))
     }
@@ -106,7 +111,7 @@ impl Dataset for Prefetch {
 
 enum Source {
     Direct(Input),
-    Ahead(Ahead, Option<Tuner>),
+    Ahead(Ahead),
 }
 
 struct PrefetchIterator {
@@ -118,30 +123,21 @@ impl Iterate for PrefetchIterator {
     fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
         match &mut self.source {
             Source::Direct(input) => input.poll_next(ctx),
-            Source::Ahead(ahead, None) => ahead.poll_next(ctx),
-            Source::Ahead(ahead, Some(tuner)) => {
-                let buffered = ahead.buffered();
-                let next = ready!(ahead.poll_next(ctx));
-                if let Ok(Some(element)) = &next {
-                    tuner.consumed(buffered, element);
-                    ahead.set_limit(tuner.limit);
-                }
-                Poll::Ready(next)
-            }
+            Source::Ahead(ahead) => ahead.poll_next(ctx),
         }
     }
 
     fn inputs(&mut self) -> Vec<&mut dyn Iterate> {
         match &mut self.source {
             Source::Direct(input) => input.as_list(),
-            Source::Ahead(..) => Vec::new(),
+            Source::Ahead(_) => Vec::new(),
         }
     }
 
     fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
         match &mut self.source {
             Source::Direct(input) => crate::iterate::settle_all(input.as_list(), ctx),
-            Source::Ahead(ahead, _) => ahead.poll_settle(ctx),
+            Source::Ahead(ahead) => ahead.poll_settle(ctx),
         }
     }
 
@@ -152,7 +148,7 @@ impl Iterate for PrefetchIterator {
                 writer.int(&self.prefix, "buffer_size", 0);
                 Ok(())
             }
-            Source::Ahead(ahead, _) => ahead.with(|buffer, input| {
+            Source::Ahead(ahead) => ahead.with(|buffer, input| {
                 write_input(writer, &self.prefix, input)?;
                 writer.int(&self.prefix, "buffer_size", buffer.len() as i64);
                 for (index, next) in buffer.iter().enumerate() {
@@ -166,7 +162,7 @@ impl Iterate for PrefetchIterator {
     fn restore(&mut self, reader: &Arc<StateReader>) -> Result<()> {
         match &mut self.source {
             Source::Direct(input) => read_input(reader, &self.prefix, input),
-            Source::Ahead(ahead, _) => ahead.with(|buffer, input| {
+            Source::Ahead(ahead) => ahead.with(|buffer, input| {
                 read_input(reader, &self.prefix, input)?;
                 for index in 0..reader.count(&self.prefix, "buffer_size")? {
                     buffer.push_back(restored(reader, &buffered_prefix(&self.prefix, index))?);
@@ -196,31 +192,6 @@ fn restored(reader: &StateReader, prefix: &str) -> Result<Result<Element>> {
         Ok(()) => {
             let count = reader.count(prefix, "buffer.size")?;
             Ok(Ok(reader.tensors(prefix, count, |index| format!("buffer[{index}]"))?))
-        }
-    }
-}
-
-/// Doubles the buffer when it was full once and then empty: then a larger one would have helped.
-struct Tuner {
-    limit: usize,
-    was_full: bool,
-}
-
-impl Tuner {
-    fn new(limit: usize) -> Tuner {
-        Tuner { limit, was_full: false }
-    }
-
-    /// Notes that an element was taken while this many were in the buffer.
-    fn consumed(&mut self, buffered: usize, element: &Element) {
-        self.was_full |= buffered >= self.limit;
-        if !self.was_full || buffered > 1 {
-            return;
-        }
-        let doubled = self.limit.saturating_mul(2);
-        if doubled.saturating_mul(bytes(element).max(1)) <= CHOSEN_BYTES {
-            self.limit = doubled;
-            self.was_full = false;
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::rows::{batch_size, joined, row_range};
 use super::saved::{read_input, read_list, write_input, write_list};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
+use crate::budget::cost;
 use crate::dataset::only;
+use crate::memory::Held;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader,
     StateWriter, full_name,
@@ -76,6 +78,7 @@ impl Dataset for RebatchV2 {
             batch: Element::new(),
             rest: 0..0,
             parts: Vec::new(),
+            held: Held::new("RebatchV2", self.sizes.iter().copied().max().unwrap_or(0) as u64),
             gathered: 0,
             turn: 0,
             dataset: self,
@@ -95,6 +98,7 @@ struct RebatchIterator {
     rest: std::ops::Range<usize>,
     /// The parts of the next batch, and the number of their rows.
     parts: Vec<Element>,
+    held: Held,
     gathered: usize,
     /// The place in the list of sizes.
     turn: usize,
@@ -110,7 +114,9 @@ impl RebatchIterator {
                 self.rest = 0..batch_size(&batch)?;
                 self.batch = batch;
             }
-            self.take_part(wanted - self.gathered)?;
+            if !self.rest.is_empty() {
+                self.take_part(wanted - self.gathered)?; // batches without rows may come without end
+            }
         }
         Poll::Ready(Ok(()))
     }
@@ -118,15 +124,23 @@ impl RebatchIterator {
     fn take_part(&mut self, most: usize) -> Result<()> {
         let range = self.rest.start..self.rest.end.min(self.rest.start.saturating_add(most));
         let part = self.batch.iter().map(|component| row_range(component, range.clone()));
-        self.parts.push(part.collect::<Result<_>>()?);
+        let part = part.collect::<Result<Element>>()?;
+        let held = self.held.add(cost(&part));
+        self.parts.push(part);
         self.gathered += range.len();
         self.rest.start = range.end;
-        Ok(())
+        if held.is_err() {
+            self.parts = Vec::new();
+            self.rest = 0..0;
+            self.input.end();
+        }
+        held
     }
 
     /// A batch of the parts.
     fn finish(&mut self, wanted: usize) -> Result<Option<Element>> {
         let (parts, gathered) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.gathered));
+        self.held.clear();
         self.turn = (self.turn + 1) % self.dataset.sizes.len();
         if wanted == 0 {
             return empty(&self.dataset.spec).map(Some);

@@ -2,7 +2,9 @@
 
 use super::seed_generator::{Samples, SeedGenerator, seeds};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::budget::cost;
 use crate::dataset::{PendingElement, only};
+use crate::memory::{Held, LEAST_BYTES, check_fits};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
@@ -125,7 +127,7 @@ struct Shuffle {
     epochs: Option<u64>,
     generator: Arc<SeedGenerator>,
     /// The positions in the input, for random access.
-    positions: OnceLock<Vec<usize>>,
+    positions: OnceLock<Vec<u32>>,
 }
 
 impl Shuffle {
@@ -139,8 +141,9 @@ impl Shuffle {
         Shuffle { kind, input, size, epochs, generator, positions: OnceLock::new() }
     }
 
-    fn positions(&self, count: usize) -> Vec<usize> {
-        let mut positions: Vec<usize> = (0..count).collect();
+    fn positions(&self, count: u32) -> Vec<u32> {
+        let mut positions: Vec<u32> = (0..count).collect();
+        let count = positions.len();
         let mut numbers = Samples::new(self.generator.first_seeds(), 0);
         for index in 0..count {
             positions.swap(index, index + numbers.next() as usize % (count - index));
@@ -168,8 +171,11 @@ impl Dataset for Shuffle {
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
+        let size = self.size.unwrap_or(u64::MAX);
+        check_fits(self.kind, size, LEAST_BYTES, &self.input)?;
         let seeds = self.generator.next();
         Ok(Box::new(ShuffleIterator {
+            memory: Held::new(self.kind, size),
             dataset: self,
             place: place.clone(),
             input: Input::ended(),
@@ -179,6 +185,7 @@ impl Dataset for Shuffle {
             buffer: Vec::new(),
             held: 0,
             slices: VecDeque::new(),
+            has_failed: false,
             has_produced: false,
         }))
     }
@@ -195,16 +202,16 @@ impl Dataset for Shuffle {
             Cardinality::Finite(count) if index as u64 >= count => {
                 return Err(out_of_range!("Index out of range [0, {count}):{index}"));
             }
-            Cardinality::Finite(count) if count <= MOST_POSITIONS => count as usize,
+            Cardinality::Finite(count) if count <= u64::from(MOST_POSITIONS) => count as u32,
             _ => return Err(invalid!("Dataset of this cardinality does not support random access.")),
         };
         let positions = self.positions.get_or_init(|| self.positions(count));
-        self.input.element_at(pipeline, positions[index])
+        self.input.element_at(pipeline, positions[index] as usize)
     }
 }
 
-/// Random access needs the order of the whole dataset in memory.
-const MOST_POSITIONS: u64 = 1 << 28;
+/// Random access needs the order of the whole dataset in memory: at most 64 MiB.
+const MOST_POSITIONS: u32 = 1 << 24;
 /// The elements in the buffer are of at most this many epochs, and one more that begins.
 const MOST_EPOCHS: usize = 3;
 
@@ -230,7 +237,10 @@ struct ShuffleIterator {
     buffer: Vec<Element>,
     /// The number of elements in the buffer.
     held: u64,
+    memory: Held,
     slices: VecDeque<Slice>,
+    /// True once the memory was used up.
+    has_failed: bool,
     has_produced: bool,
 }
 
@@ -288,7 +298,7 @@ impl ShuffleIterator {
                 self.begin_epoch()?;
             }
             match ready!(self.input.poll_next(ctx))? {
-                Some(element) => self.add(element),
+                Some(element) => self.add(element)?,
                 None if self.end_epoch() => break,
                 None => {}
             }
@@ -300,7 +310,7 @@ impl ShuffleIterator {
         if self.input.has_ended() && self.dataset.epochs.is_some_and(|epochs| self.epoch >= epochs) {
             return false;
         }
-        if self.slices.len() > MOST_EPOCHS && self.held > 0 {
+        if self.has_failed || self.slices.len() > MOST_EPOCHS && self.held > 0 {
             return false;
         }
         match self.dataset.size {
@@ -317,6 +327,9 @@ impl ShuffleIterator {
     fn begin_epoch(&mut self) -> Result<()> {
         self.input = self.place.input(&self.dataset.input)?;
         let start = self.slices.back().map_or(0, |slice| slice.end);
+        if self.held == 0 && self.slices.len() > MOST_EPOCHS {
+            self.drop_empty_slices(); // an empty input may be repeated without end
+        }
         self.slices.push_back(Slice { start, end: start, is_complete: false });
         self.epoch += 1;
         Ok(())
@@ -327,10 +340,16 @@ impl ShuffleIterator {
         if let Some(slice) = self.slices.back_mut() {
             slice.is_complete = true;
         }
-        !self.has_produced && self.dataset.epochs.is_none()
+        let is_endless = self.dataset.epochs.is_none();
+        !self.has_produced && (is_endless || self.dataset.input.cardinality() == Cardinality::Finite(0))
     }
 
-    fn add(&mut self, element: Element) {
+    fn add(&mut self, element: Element) -> Result<()> {
+        let memory = self.memory.add(cost(&element));
+        if memory.is_err() {
+            self.fail();
+            return memory;
+        }
         self.has_produced = true;
         let end = self.slices.back().map_or(0, |slice| slice.end);
         match self.dataset.size {
@@ -347,6 +366,15 @@ impl ShuffleIterator {
         if let Some(slice) = self.slices.back_mut() {
             slice.end += 1;
         }
+        Ok(())
+    }
+
+    /// Gives the memory back: the sequence ends.
+    fn fail(&mut self) {
+        self.input.end();
+        (self.buffer, self.held) = (Vec::new(), 0);
+        self.slices.clear();
+        self.has_failed = true;
     }
 
     /// Takes a random element of the first epoch; the first of its elements moves to the place that becomes free.
@@ -359,7 +387,9 @@ impl ShuffleIterator {
         slice.start += 1;
         self.held -= 1;
         self.buffer.swap(first, chosen);
-        std::mem::take(&mut self.buffer[first])
+        let element = std::mem::take(&mut self.buffer[first]);
+        self.memory.remove(cost(&element));
+        element
     }
 
     /// Each epoch has random numbers of its own.

@@ -4,7 +4,9 @@ use super::saved::{read_list, write_list};
 use super::sliding::{Slide, positive};
 use super::window_op::window;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::budget::{cost, cost_of};
 use crate::dataset::only;
+use crate::memory::{Held, LEAST_BYTES, check_fits};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader,
     StateWriter, dataset_tensor,
@@ -69,7 +71,9 @@ impl Dataset for WindowDataset {
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
+        check_fits("Window", self.slide.span(), LEAST_BYTES, &self.input)?;
         Ok(Box::new(WindowIterator {
+            memory: Held::new("Window", self.slide.span()),
             input: place.input(&self.input)?,
             buffer: VecDeque::new(),
             finished: None,
@@ -83,10 +87,14 @@ impl Dataset for WindowDataset {
     }
 }
 
+/// After so many errors in a row a window ends early.
+const MOST_ERRORS: usize = 128;
+
 struct WindowIterator {
     input: Input,
     /// The elements of this window and of those after it that have arrived, and errors in their places.
     buffer: VecDeque<Result<Element>>,
+    memory: Held,
     /// A window, while elements that belong to no window are passed over: how many are left.
     finished: Option<(Result<Element>, u64)>,
     dataset: Arc<WindowDataset>,
@@ -94,29 +102,50 @@ struct WindowIterator {
 }
 
 impl WindowIterator {
-    fn poll_fill(&mut self, ctx: &mut PollContext<'_>) -> Poll<()> {
+    fn poll_fill(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
         while (self.buffer.len() as u64) < self.dataset.slide.span() && !self.input.has_ended() {
             match ready!(self.input.poll_next(ctx)) {
                 Ok(None) => {}
-                Ok(Some(element)) => self.buffer.push_back(Ok(element)),
-                Err(error) if ctx.pipeline.cancel().is_cancelled() => {
-                    self.buffer.clear();
+                Ok(Some(element)) => self.add(element)?,
+                Err(error) if ctx.pipeline.cancel().is_cancelled() => return Poll::Ready(Err(self.failed(error))),
+                Err(error) => {
                     self.buffer.push_back(Err(error));
-                    self.input.end();
+                    if self.has_only_errors() {
+                        break;
+                    }
                 }
-                Err(error) => self.buffer.push_back(Err(error)),
             }
         }
-        Poll::Ready(())
+        Poll::Ready(Ok(()))
+    }
+
+    fn add(&mut self, element: Element) -> Result<()> {
+        self.memory.add(cost(&element)).map_err(|error| self.failed(error))?;
+        self.buffer.push_back(Ok(element));
+        Ok(())
+    }
+
+    /// Gives the memory back: the sequence ends.
+    fn failed(&mut self, error: Error) -> Error {
+        self.buffer = VecDeque::new();
+        self.input.end();
+        error
+    }
+
+    /// True if the last entries are errors, and very many: an input that has failed may return errors without end.
+    fn has_only_errors(&self) -> bool {
+        self.buffer.len() >= MOST_ERRORS && self.buffer.iter().rev().take(MOST_ERRORS).all(Result::is_err)
     }
 
     /// The window of the elements in the buffer; it moves on by the shift.
     fn take_window(&mut self) -> (Result<Element>, u64) {
         let slide = &self.dataset.slide;
         let elements = self.buffer.iter().step_by(slide.step()).cloned().collect::<Result<Vec<_>>>();
+        let is_cut = (self.buffer.len() as u64) < slide.span() && !self.input.has_ended();
         let shifted = usize::try_from(slide.shift).unwrap_or(usize::MAX).min(self.buffer.len());
-        self.buffer.drain(..shifted);
-        (elements.and_then(|elements| self.windows(&elements)), slide.shift - shifted as u64)
+        let bytes: usize = self.buffer.drain(..shifted).map(|entry| cost_of(&entry)).sum();
+        self.memory.remove(bytes);
+        (elements.and_then(|elements| self.windows(&elements)), if is_cut { 0 } else { slide.shift - shifted as u64 })
     }
 
     /// One dataset for each component.
@@ -168,8 +197,8 @@ impl WindowIterator {
 impl Iterate for WindowIterator {
     fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
         if self.finished.is_none() {
-            ready!(self.poll_fill(ctx));
-            let is_short = (self.buffer.len() as u64) < self.dataset.slide.span();
+            ready!(self.poll_fill(ctx))?;
+            let is_short = self.input.has_ended() && (self.buffer.len() as u64) < self.dataset.slide.span();
             if self.buffer.is_empty() || self.dataset.slide.drops_remainder && is_short {
                 return Poll::Ready(Ok(None));
             }

@@ -98,3 +98,74 @@ fn an_iterator_that_sleeps_can_begin_another_dataset() {
         gives_up(&graph, &numbers(&graph, "SleepDataset", &[range(&graph, 3), number(&graph, microseconds)]));
     }
 }
+
+#[test]
+fn sizes_that_no_memory_can_hold_are_errors_before_anything_is_read() {
+    let graph = graph();
+    let input = numbers(&graph, "RepeatDataset", &[range(&graph, 1), number(&graph, -1)]);
+    let (size, seed, one) = (number(&graph, 1 << 62), number(&graph, 7), number(&graph, 1));
+    let no = constant(&graph.root(), Tensor::from(false));
+    let cases: [(&str, &[&Output]); 6] = [
+        ("BatchDataset", &[&input, &size]),
+        ("BatchDatasetV2", &[&input, &size, &no]),
+        ("ParallelBatchDataset", &[&input, &size, &one, &no]),
+        ("ShuffleDataset", &[&input, &size, &seed, &seed]),
+        ("ShuffleAndRepeatDataset", &[&input, &size, &seed, &seed, &one]),
+        ("WindowDataset", &[&input, &size, &one, &one, &no]),
+    ];
+    for (op, inputs) in cases {
+        let inputs: Vec<Output> = inputs.iter().map(|&input| input.clone()).collect();
+        let large = numbers(&graph, op, &inputs);
+        let begin = begin(&graph, &large, &iterator(&graph));
+        let error = Session::local(&graph).execute(&begin).unwrap_err();
+        assert_eq!(error.code, Code::ResourceExhausted, "{error}");
+        assert!(error.message.contains(&format!("OOM in {op}: 4611686018427387904 elements of at least ")), "{error}");
+    }
+}
+
+#[test]
+fn a_large_size_over_few_elements_is_no_error() {
+    let graph = graph();
+    let (size, seed) = (number(&graph, 1 << 62), number(&graph, 7));
+    let shuffled = numbers(&graph, "ShuffleDataset", &[range(&graph, 3), size.clone(), seed.clone(), seed.clone()]);
+    let iterator = iterator(&graph);
+    let begin = begin(&graph, &shuffled, &iterator);
+    let next = numbers(&graph, "IteratorGetNext", &[iterator]);
+    let session = Session::local(&graph);
+    session.execute(&begin).unwrap();
+    let mut values: Vec<i64> = (0..3).map(|_| session.run(&next).unwrap()).collect();
+    values.sort_unstable();
+    assert_eq!(values, [0, 1, 2]);
+    let nothing = [range(&graph, 0), size.clone(), seed.clone(), seed, size];
+    let empty = numbers(&graph, "ShuffleAndRepeatDataset", &nothing);
+    session_ends(&graph, &empty);
+}
+
+#[test]
+fn a_window_over_an_input_that_only_returns_errors_ends() {
+    let graph = graph();
+    let text = |value: &'static str| constant(&graph.root(), Tensor::string(value));
+    let lines = graph.root().op("TextLineDataset").input(&text("/no/such/file")).input(&text(""));
+    let lines = lines.input(&number(&graph, 0)).output();
+    let (size, no) = (number(&graph, 1 << 62), constant(&graph.root(), Tensor::from(false)));
+    let types = [DType::VARIANT];
+    let windows = dataset(&graph, "WindowDataset", &[lines, size.clone(), size, number(&graph, 1), no], &types);
+    let iterator = graph.root().op("IteratorV2").attr("shared_name", "").attr("container", "");
+    let iterator = iterator.attr("output_types", types.to_vec()).attr("output_shapes", vec![PartialShape::scalar()]);
+    let iterator = iterator.output();
+    let begin = begin(&graph, &windows, &iterator);
+    let next = dataset(&graph, "IteratorGetNext", &[iterator], &types);
+    let session = Session::local(&graph);
+    session.execute(&begin).unwrap();
+    assert_eq!(session.run::<Tensor>(&next).unwrap_err().code, Code::NotFound);
+}
+
+/// A dataset has no elements.
+fn session_ends(graph: &Graph, dataset: &Output) {
+    let iterator = iterator(graph);
+    let begin = begin(graph, dataset, &iterator);
+    let next = numbers(graph, "IteratorGetNext", &[iterator]);
+    let session = Session::local(graph);
+    session.execute(&begin).unwrap();
+    assert_eq!(session.run::<i64>(&next).unwrap_err().code, Code::OutOfRange);
+}
