@@ -4,7 +4,7 @@ use crate::dataset::op_name;
 use crate::{Cardinality, DatasetRef, Element, Spec};
 use status::{Result, exhausted};
 
-/// Asking the system how much memory is left costs a file read, so it is asked once for so many bytes.
+/// Asking the system how much memory is left costs a file read, so it is asked once for each 64 MiB.
 const STEP: usize = 64 << 20;
 /// Memory that is left to the rest of the process.
 const RESERVE: usize = 256 << 20;

@@ -87,7 +87,7 @@ impl Dataset for WindowDataset {
     }
 }
 
-/// After so many errors in a row a window ends early.
+/// A window ends early after this number of errors in a row.
 const MOST_ERRORS: usize = 128;
 
 struct WindowIterator {
