@@ -1,5 +1,6 @@
 //! Datasets: immutable descriptions of sequences of elements, as values on the edges of a graph.
 
+use crate::transformations::window_op;
 use crate::{Cardinality, Element, Function, Input, Iterate, Pipeline, PollContext, Spec};
 use rustc_hash::FxHashMap;
 use status::{Result, exhausted, failed_precondition, invalid, unimplemented_op};
@@ -44,6 +45,11 @@ pub trait Dataset: Send + Sync + 'static {
 
     /// The number of its elements.
     fn cardinality(&self) -> Cardinality;
+
+    /// Its elements, if it holds them: such a dataset may be an element in the saved state of an iterator.
+    fn held(&self) -> Option<&[Element]> {
+        None
+    }
 
     /// The serialised options (`tensorflow.data.Options`) that the user set for it, beside those of its inputs.
     fn options(&self) -> Option<tensor::Bytes> {
@@ -93,6 +99,11 @@ impl Place {
         Place { pipeline: pipeline.clone(), prefix: format!("{prefix}::{}", dataset.kind()).into() }
     }
 
+    /// An iterator at this place.
+    pub fn begin(&self, dataset: &DatasetRef) -> Result<Input> {
+        Ok(Input::new(dataset.clone().iterate(self)?, self.prefix.clone()))
+    }
+
     /// An iterator of the only input of this one.
     pub fn input(&self, dataset: &DatasetRef) -> Result<Input> {
         self.input_named(dataset, &self.prefix)
@@ -105,7 +116,7 @@ impl Place {
 
     /// An iterator of an input, whose name begins with `prefix`.
     pub fn input_named(&self, dataset: &DatasetRef, prefix: &str) -> Result<Input> {
-        Ok(Input::new(dataset.clone().iterate(&Place::root(&self.pipeline, prefix, dataset))?))
+        Place::root(&self.pipeline, prefix, dataset).begin(dataset)
     }
 }
 
@@ -146,6 +157,9 @@ pub struct Origin {
 
 impl VariantObject for Handle {
     fn encode(&self) -> Result<VariantData> {
+        if let Some(elements) = self.dataset.held() {
+            return Ok(window_op::saved(&*self.dataset, elements));
+        }
         Err(unimplemented_op!(
             "A dataset ({}Dataset) cannot be sent to another task or fetched; create it and its iterator on one device",
             self.dataset.kind()
@@ -178,17 +192,23 @@ pub fn dataset_tensor_from(dataset: DatasetRef, origin: Option<Origin>) -> Resul
 }
 
 /// A number that is the same for equal datasets, also in other processes; none if it is not known how the dataset was
-/// made. Inputs that are resources do not count.
+/// made, or if it captured a resource with values, such as a variable or a table.
 pub fn fingerprint_of(tensor: &Tensor) -> Option<u64> {
     if let Ok(variants) = tensor.variants() {
         let [variant] = variants else { return None };
         let handle = variant.object::<Handle>()?;
         return *handle.fingerprint.get_or_init(|| handle.origin.as_ref()?.fingerprint());
     }
-    if tensor.handles().is_ok() {
-        return Some(0);
+    if let Ok(handles) = tensor.handles() {
+        return handles.iter().all(|handle| is_of_one_run(&handle.type_name)).then_some(0);
     }
     tensor::wire::tensor_to_bytes(tensor).ok().map(|bytes| graph::hash64(&bytes))
+}
+
+/// True for resources that datasets have for themselves: caches and counters of random numbers.
+fn is_of_one_run(type_name: &str) -> bool {
+    type_name.starts_with("N10tensorflow4data")
+        && (type_name.contains("MemoryCache") || type_name.contains("SeedGenerator"))
 }
 
 impl Origin {
@@ -218,6 +238,11 @@ pub fn dataset_of(tensor: &Tensor) -> Result<DatasetRef> {
     let (Ok([variant]), 0) = (tensor.variants(), tensor.shape().rank()) else {
         return Err(invalid!("Dataset tensor must be a scalar of dtype DT_VARIANT."));
     };
+    if let Variant::Data(data) = variant
+        && let Some(window) = window_op::restored(data)
+    {
+        return window;
+    }
     variant
         .object::<Handle>()
         .map(|handle| handle.dataset.clone())

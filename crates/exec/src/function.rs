@@ -4,13 +4,13 @@ use crate::{Devices, Kernels, Program, RemoteFunction, RunOptions, Target, compi
 use graph::builtin_ops::{ARG, RETVAL, SYMBOLIC_GRADIENT};
 use graph::{
     Arg, ArgType, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
-    Signatures, hash64,
+    Signatures, function_fingerprint,
 };
 use op::{Callable, Ctx, Done, Forks, Functions, Inputs, Kernel, Outputs, Setup, Siblings, Value, later};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use status::{Result, exhausted, internal, invalid, not_found};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 use tensor::DType;
 
@@ -88,30 +88,9 @@ impl Functions for Library {
         Library::instantiate(self, function, device)
     }
 
-    /// Includes the functions that it calls.
     fn fingerprint(&self, function: &Function) -> Option<u64> {
-        let mut known = BTreeSet::from([function.name.clone()]);
-        let mut pending = vec![function.name.clone()];
-        let mut text = format!("{:?}", function.attrs);
-        while let Some(name) = pending.pop() {
-            let def = self.functions.functions.get(&name).filter(|def| !def.encoded.is_empty())?;
-            text += &format!(";{}", hash64(&def.encoded));
-            let called = def.nodes.iter().flat_map(|node| called_by(node));
-            let called = called.filter(|name| self.functions.functions.contains_key(*name));
-            pending.extend(called.filter(|name| known.insert(name.to_string())).map(str::to_string));
-        }
-        Some(hash64(text.as_bytes()))
+        function_fingerprint(&self.functions, function)
     }
-}
-
-/// The names of what may be functions in a node.
-fn called_by(node: &NodeDef) -> impl Iterator<Item = &str> {
-    let in_attrs = node.attrs.values().flat_map(|value| match value {
-        AttrValue::Func(function) => vec![function.name.as_str()],
-        AttrValue::List(list) => list.funcs.iter().map(|function| function.name.as_str()).collect(),
-        _ => Vec::new(),
-    });
-    std::iter::once(node.op.as_str()).chain(in_attrs)
 }
 
 impl Library {

@@ -19,6 +19,7 @@ mod build;
 pub mod builtin_ops;
 mod def;
 mod device;
+mod fingerprint;
 mod flat;
 mod frames;
 mod hash;
@@ -37,6 +38,7 @@ pub use build::{
 };
 pub use def::{FunctionDef, FunctionLibrary, GraphDef, NodeDef, Versions};
 pub use device::DeviceSpec;
+pub use fingerprint::function_fingerprint;
 pub use flat::{Edge, FlatGraph, FlatNode, LOWERED, NodeId, TensorName};
 pub use frames::{Frame, FrameNode, Frames};
 pub use hash::hash64;

@@ -162,6 +162,11 @@ pub fn encode_attr(value: &AttrValue) -> pb::AttrValue {
     pb::AttrValue { value }
 }
 
+/// Serialises an attribute's value.
+pub fn attr_to_bytes(value: &AttrValue) -> Vec<u8> {
+    encode_attr(value).encode_to_vec()
+}
+
 fn encode_list(list: &AttrList) -> pb::attr_value::ListValue {
     pb::attr_value::ListValue {
         s: list.strings.clone(),

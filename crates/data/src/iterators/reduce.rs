@@ -46,7 +46,7 @@ impl Reduction {
         let pipeline = Pipeline::of(&self.home, ctx.env, &dataset)?;
         let last = finalized(&dataset, pipeline.options());
         let place = Place::root(&pipeline, "ReduceIterator::Root", &last);
-        let iterator = Input::new(last.iterate(&place)?);
+        let iterator = place.begin(&last)?;
         let function = function.in_pipeline(&pipeline)?;
         Ok((pipeline, Reducing { iterator, function, state, call: None, spec: self.spec.clone() }))
     }

@@ -72,7 +72,7 @@ impl Running {
     fn at(pipeline: Arc<Pipeline>, dataset: DatasetRef, state: Option<&Arc<StateReader>>) -> Result<Arc<Running>> {
         let last = finalized(&dataset, pipeline.options());
         let place = Place::root(&pipeline, ROOT, &last);
-        let mut iterator = Input::new(last.iterate(&place)?);
+        let mut iterator = place.begin(&last)?;
         if let Some(state) = state {
             read_input(state, ROOT, &mut iterator)?;
         }

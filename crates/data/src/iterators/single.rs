@@ -23,7 +23,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let started = inputs.look(0).and_then(dataset_of).and_then(|dataset| {
             let pipeline = Pipeline::of(&home, ctx.env, &dataset)?;
             let place = Place::root(&pipeline, "SingleElementIterator", &dataset);
-            let iterator = Input::new(dataset.clone().iterate(&place)?);
+            let iterator = place.begin(&dataset)?;
             Ok((pipeline, Single { iterator, spec: spec.clone(), found: None }))
         });
         match started {

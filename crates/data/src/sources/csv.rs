@@ -2,7 +2,7 @@
 
 use super::csv_fields::{Layout, Scan};
 use super::files::{FileName, Files, Format, Records, compression_of, file_names};
-use crate::attrs::{DATASET, described_kernel, scalar, spec, string_scalar};
+use crate::attrs::{DATASET, dataset_kernel, scalar, spec, string_scalar};
 use crate::{Element, Spec, StateReader, StateWriter, full_name};
 use io::{Compression, FileSystems, InputStream};
 use op::shapes;
@@ -50,7 +50,7 @@ const DEFAULTS: usize = 8;
 
 fn kernel(setup: &Setup<'_>, excludes: bool) -> Result<Kernel> {
     let (systems, spec) = (systems(setup)?, spec(setup)?);
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let names = file_names(inputs, 0, "filenames")?;
         let csv = Csv::new(inputs, &spec, excludes)?;
         Ok(Files::with_spec("CSV", names, csv, systems.clone(), spec.clone()))

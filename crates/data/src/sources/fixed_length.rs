@@ -2,7 +2,7 @@
 
 use super::files::{FileName, Files, Format, Records, buffer_size, compression, file_names, string_element};
 use crate::Element;
-use crate::attrs::{DATASET, described_kernel, scalar};
+use crate::attrs::{DATASET, dataset_kernel, scalar};
 use io::{Compression, FileSystems, InputStream};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
@@ -31,7 +31,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (systems, has_compression) = (systems(setup)?, setup.input_types().len() > 5);
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let names = file_names(inputs, 0, "filenames")?;
         let layout = Layout {
             header: size(inputs, 1, "header_bytes", 0)?,

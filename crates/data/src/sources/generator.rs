@@ -1,6 +1,6 @@
 //! GeneratorDataset: elements that a function returns, one for each call, from a state that another function made.
 
-use crate::attrs::{DATASET, dataset_kernel, spec};
+use crate::attrs::{DATASET, opaque_kernel, spec};
 use crate::function::{Call, Function, FunctionRun};
 use crate::{
     Cardinality, Dataset, Element, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader, StateWriter,
@@ -31,7 +31,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         spec: spec(setup)?,
     };
     let counts = (setup.types("Tinit_func_args")?.len(), setup.types("Tnext_func_args")?.len());
-    dataset_kernel(move |_, inputs| generator.capture(inputs, counts))
+    opaque_kernel(move |_, inputs| generator.capture(inputs, counts))
 }
 
 struct Generator {

@@ -1,7 +1,7 @@
 //! ListDataset: elements whose components are separate tensors.
 
 use super::indexed::{Indexed, IndexedIterator, element_at};
-use crate::attrs::{DATASET, described_kernel, spec};
+use crate::attrs::{DATASET, dataset_kernel, spec};
 use crate::dataset::PendingElement;
 use crate::{Cardinality, Dataset, Element, Iterate, Pipeline, Place, Spec};
 use op::shapes;
@@ -21,7 +21,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let tensors = inputs.tensors_from(0)?;
         let components = spec.shapes.len().max(1);
         Ok(List { count: tensors.len() / components, tensors, components, spec: spec.clone() })

@@ -1,7 +1,7 @@
 //! MatchingFilesDataset: the names of the files that match patterns, found folder by folder.
 
 use super::files::one_string;
-use crate::attrs::{DATASET, described_kernel};
+use crate::attrs::{DATASET, dataset_kernel};
 use crate::{
     Cardinality, Dataset, Element, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter, full_name,
 };
@@ -37,7 +37,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let systems = systems(setup)?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let patterns = inputs.look(0)?.strings()?;
         let patterns = patterns.iter().map(|pattern| String::from_utf8_lossy(pattern).into_owned()).collect();
         Ok(MatchingFiles { patterns, systems: systems.clone(), spec: one_string() })

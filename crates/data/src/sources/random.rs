@@ -42,7 +42,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>, has_generator: bool) -> Result<Kernel> {
     let home = Home::of(setup);
     let changes = has_generator && setup.bool("rerandomize_each_iteration")?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let make = |inputs: &mut Inputs| Ok(SeedGenerator::new(seeds(inputs, 0)?, changes));
         let generator = match has_generator {
             true => SeedGenerator::of_input(&home, inputs, 2, make)?,

@@ -1,6 +1,6 @@
 //! RangeDataset: the numbers from a start to a limit.
 
-use crate::attrs::{DATASET, described_kernel, scalar, spec};
+use crate::attrs::{DATASET, dataset_kernel, scalar, spec};
 use crate::dataset::PendingElement;
 use crate::iterate::next_mapped;
 use crate::{
@@ -25,7 +25,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let (start, stop) = (scalar(inputs, 0, "start")?, scalar(inputs, 1, "stop")?);
         let step = scalar(inputs, 2, "step")?;
         if step == 0 {

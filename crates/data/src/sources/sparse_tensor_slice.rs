@@ -1,6 +1,6 @@
 //! SparseTensorSliceDataset: the rows of a sparse tensor along its first dimension, each a sparse tensor.
 
-use crate::attrs::{DATASET, described_kernel};
+use crate::attrs::{DATASET, dataset_kernel};
 use crate::{Cardinality, Dataset, Element, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
@@ -20,7 +20,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 }];
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    described_kernel(setup, |_, inputs| {
+    dataset_kernel(setup, |_, inputs| {
         check(inputs)?;
         let (indices, values, dense_shape) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
         if let Some(size) = dense_shape.values::<i64>()?.iter().find(|&&size| size < 0) {

@@ -1,7 +1,7 @@
 //! TensorDataset: one element with the given components.
 
 use super::indexed::{Indexed, element_at};
-use crate::attrs::{DATASET, described_kernel};
+use crate::attrs::{DATASET, dataset_kernel};
 use crate::dataset::PendingElement;
 use crate::{
     Cardinality, Dataset, Element, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader, StateWriter,
@@ -24,7 +24,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let declared = declared_spec(setup)?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let components = inputs.tensors_from(0)?;
         let shapes = components.iter().map(|component| PartialShape::from(component.shape())).collect();
         let spec = Spec { types: components.iter().map(Tensor::dtype).collect(), shapes };

@@ -2,7 +2,7 @@
 
 use super::indexed::{Indexed, IndexedIterator, element_at};
 use super::tensor::declared_spec;
-use crate::attrs::{DATASET, described_kernel};
+use crate::attrs::{DATASET, dataset_kernel};
 use crate::dataset::PendingElement;
 use crate::{Cardinality, Dataset, Element, Iterate, Pipeline, Place, Spec};
 use op::shapes;
@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let declared = declared_spec(setup)?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let components = inputs.tensors_from(0)?.into_iter().map(Sliced::new).collect::<Result<Vec<_>>>()?;
         let count = components.first().map_or(0, |first| first.count);
         if components.iter().any(|component| component.count != count) {

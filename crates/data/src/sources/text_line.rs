@@ -2,7 +2,7 @@
 
 use super::files::{FileName, Files, Format, Records, buffer_size, compression, file_names, string_element};
 use crate::Element;
-use crate::attrs::{DATASET, described_kernel};
+use crate::attrs::{DATASET, dataset_kernel};
 use io::{Compression, FileSystems, InputStream};
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
@@ -20,7 +20,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let systems = systems(setup)?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let names = file_names(inputs, 0, "filenames")?;
         let compression = compression(inputs, 1);
         let buffer_size = buffer_size(inputs, 2, " (0 == default)")?;

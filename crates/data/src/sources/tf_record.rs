@@ -2,7 +2,7 @@
 
 use super::files::{FileName, Files, Format, Records, file_names, string_element};
 use crate::Element;
-use crate::attrs::{DATASET, described_kernel, scalar, string_scalar};
+use crate::attrs::{DATASET, dataset_kernel, scalar, string_scalar};
 use io::{Compression, FileSystems, RecordReader};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
@@ -30,7 +30,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (systems, has_offsets) = (systems(setup)?, setup.input_types().len() > 3);
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let names = file_names(inputs, 0, "filenames")?;
         // Unknown names mean no compression, as in TensorFlow.
         let compression = Compression::from_name(&string_scalar(inputs, 1, "compression_type")?).unwrap_or_default();

@@ -38,7 +38,7 @@ pub(super) fn with_rank(query: &ShapeQuery<'_>, rank: usize) -> Result<()> {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         Ok(AssertCardinality { input, expected: scalar(inputs, 1, "cardinality")?, spec: spec.clone() })
     })

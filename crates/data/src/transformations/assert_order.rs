@@ -63,7 +63,7 @@ struct Next(Vec<String>);
 
 fn next_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         Ok(PassThrough { input: input_dataset(inputs, 0)?, spec: spec.clone(), pass: Next(names(inputs)?) })
     })
 }
@@ -96,7 +96,7 @@ struct Previous(Vec<String>);
 
 fn previous_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         Ok(PassThrough { input: input_dataset(inputs, 0)?, spec: spec.clone(), pass: Previous(names(inputs)?) })
     })
 }

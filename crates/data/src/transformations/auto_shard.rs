@@ -34,7 +34,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let policy = setup.int("auto_shard_policy")?;
     let replicas = if setup.find("num_replicas").is_some() { setup.int("num_replicas")? } else { 0 };
-    dataset_ref_kernel(move |_, inputs| {
+    dataset_ref_kernel(setup, move |_, inputs| {
         let (workers, index): (i64, i64) = (scalar(inputs, 1, "num_workers")?, scalar(inputs, 2, "index")?);
         if workers <= 0 {
             return Err(invalid!("num_workers must be greater than zero."));

@@ -80,12 +80,13 @@ impl Reading {
     fn open(&self, id: usize, element: Element, saved: Option<&Arc<StateReader>>) -> BackgroundNested {
         let call = self.function.call_in_background(element.clone());
         let prefix = format!("{}[{id}]", self.prefix);
+        let name = prefix.as_str().into();
         let nested = match saved {
             None => Nested::new(call, prefix),
             Some(reader) => Nested::restored(call, prefix, reader),
         };
         let opening = Opening { nested: Some(nested), failed: None, op: self.op, parent: self.prefix.clone() };
-        let input = Input::new(Box::new(opening));
+        let input = Input::new(Box::new(opening), name);
         BackgroundNested { id, element, ahead: self.ahead(input) }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
     let chooses_remainder = setup.input_types().len() > 2;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let size = batch_size(scalar(inputs, 1, "batch_size")?)?;
         let drops_remainder = chooses_remainder && scalar(inputs, 2, "drop_remainder")?;

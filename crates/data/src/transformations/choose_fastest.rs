@@ -35,7 +35,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, experiments) = (spec(setup)?, setup.int("num_experiments")?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let parts = (0..inputs.len()).map(|index| input_dataset(inputs, index)).collect::<Result<Vec<_>>>()?;
         let spec = same_spec("ChooseFastestDataset", &parts, spec.clone())?;
         let cardinality = same_cardinality(&parts)?;

@@ -37,7 +37,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     if branches.len() != lengths.len() {
         return Err(invalid!("branches and other_arguments_lengths must have the same length."));
     }
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let ratio = Ratio { numerator: ratio(inputs, 1, "numerator")?, denominator: ratio(inputs, 2, "denominator")? };
         if experiments % ratio.denominator != 0 {
             return Err(invalid!("`num_elements_per_branch` must be divisible by `ratio_denominator`."));

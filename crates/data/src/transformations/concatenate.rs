@@ -24,8 +24,8 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: DATASET,
 }];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let parts = [input_dataset(inputs, 0)?, input_dataset(inputs, 1)?];
         let spec = common_spec(parts[0].spec(), parts[1].spec())?;
         Ok(Concatenate { parts, spec })

@@ -35,8 +35,8 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         if input.spec().types.len() != 1 {
             return Err(invalid!("DenseToSparseBatchDataset only supports inputs with a single component."));

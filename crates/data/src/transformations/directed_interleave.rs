@@ -36,7 +36,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let stops = setup.find("stop_on_empty_dataset").is_some() && setup.bool("stop_on_empty_dataset")?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let selector = input_dataset(inputs, 0)?;
         if !selects(selector.spec()) {
             return Err(invalid!("The selector input must be a dataset of scalar int64 elements."));

@@ -25,7 +25,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let predicate = Function::of(setup, "predicate")?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         Ok(Filter { input, predicate: predicate.capture(inputs.tensors_from(1)?) })
     })

@@ -24,7 +24,9 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| Ok(FilterByLastComponent { input: input_dataset(inputs, 0)?, spec: spec.clone() }))
+    dataset_kernel(setup, move |_, inputs| {
+        Ok(FilterByLastComponent { input: input_dataset(inputs, 0)?, spec: spec.clone() })
+    })
 }
 
 struct FilterByLastComponent {

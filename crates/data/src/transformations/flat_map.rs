@@ -27,7 +27,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         Ok(FlatMap { input, function: function.capture(inputs.tensors_from(1)?), spec: spec.clone() })
     })

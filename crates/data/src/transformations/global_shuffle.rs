@@ -31,7 +31,7 @@ const ROUNDS: usize = 8;
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let home = Home::of(setup);
     let reshuffles = setup.bool("reshuffle_each_iteration")?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         check_input(&input)?;
         let given = seeds(inputs, 1)?;

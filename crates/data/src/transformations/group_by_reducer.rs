@@ -54,7 +54,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let keys = setup.types("Tkey_func_other_arguments")?.len();
     let inits = setup.types("Tinit_func_other_arguments")?.len();
     let reduces = setup.types("Treduce_func_other_arguments")?.len();
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         Ok(GroupByReducer {
             input: input_dataset(inputs, 0)?,
             key: key.capture(inputs.tensors(1, keys)?),

@@ -56,7 +56,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let size = Function::of(setup, "window_size_func")?;
     let keys = setup.types("Tkey_func_other_arguments")?.len();
     let reduces = setup.types("Treduce_func_other_arguments")?.len();
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         Ok(GroupByWindow {
             input,
@@ -91,7 +91,7 @@ impl Dataset for GroupByWindow {
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         Ok(Box::new(GroupByWindowIterator {
-            input: place.input(&self.input)?,
+            input: place.input(&self.input)?.kept(),
             key: self.key.in_pipeline(&place.pipeline)?,
             reduce: self.reduce.in_pipeline(&place.pipeline)?,
             reduce_name: self.reduce.name().clone(),

@@ -32,7 +32,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let logs = setup.bool("log_warning")?;
-    dataset_kernel(move |_, inputs| Ok(IgnoreErrors { input: input_dataset(inputs, 0)?, logs }))
+    dataset_kernel(setup, move |_, inputs| Ok(IgnoreErrors { input: input_dataset(inputs, 0)?, logs }))
 }
 
 struct IgnoreErrors {

@@ -32,7 +32,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
     let (map, index_map) = (Function::of(setup, "map_func")?, Function::of(setup, "index_map_func")?);
     let (maps, index_maps) = (setup.types("Tmap_func_args")?.len(), setup.types("Tindex_map_func_args")?.len());
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let cardinality: i64 = scalar(inputs, 1 + maps + index_maps, "output_cardinality")?;
         Ok(IndexFlatMap {
             input: input_dataset(inputs, 0)?,

@@ -30,7 +30,7 @@ const AUTOTUNE: i64 = -1;
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
-    dataset_kernel(move |ctx, inputs| {
+    dataset_kernel(setup, move |ctx, inputs| {
         let last = inputs.len() - 1;
         let cycle_length: i64 = scalar(inputs, last - 1, "cycle_length")?;
         let cycle_length = if cycle_length == AUTOTUNE { ctx.pool().threads() as i64 } else { cycle_length };

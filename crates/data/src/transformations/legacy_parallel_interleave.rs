@@ -56,7 +56,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>, attr: Option<Determinism>) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
     let numbers = if attr.is_some() { 4 } else { 5 };
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let (first, last) = (inputs.len() - numbers, inputs.len() - 1);
         let sizes = Sizes {
             cycle: at_least(inputs, first, "cycle_length", 1)?,

@@ -41,7 +41,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
     let preserves_cardinality = setup.bool("preserve_cardinality")?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let function = function.capture(inputs.tensors_from(1)?);
         Ok(Map { input, function, preserves_cardinality, spec: spec.clone() })

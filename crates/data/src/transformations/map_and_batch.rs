@@ -45,7 +45,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
     let preserves_cardinality = setup.bool("preserve_cardinality")?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let first = inputs.len() - 3;
         let size = usize::try_from(scalar::<i64>(inputs, first, "batch_size")?).ok().filter(|&size| size > 0);
         let size = size.ok_or_else(|| invalid!("batch_size must be greater than zero."))?;
@@ -89,7 +89,7 @@ impl Dataset for MapAndBatch {
         check_fits("MapAndBatch", self.size as u64, LEAST_BYTES, &self.input)?;
         Ok(Box::new(MapAndBatchIterator {
             held: Held::new("MapAndBatch", self.size as u64),
-            input: place.input(&self.input)?,
+            input: place.input(&self.input)?.kept(),
             function: self.function.in_pipeline(&place.pipeline)?,
             calls: ParallelCalls::new(&place.pipeline, self.calls, true),
             current: Partial::default(),

@@ -69,7 +69,7 @@ mod unbatch;
 mod unique;
 mod weighted_flat_map;
 mod window;
-mod window_op;
+pub(crate) mod window_op;
 mod wrapped;
 mod zip;
 

@@ -3,7 +3,7 @@
 
 use super::pass_through::{Pass, PassThrough};
 use crate::Pipeline;
-use crate::attrs::{DATASET, dataset_kernel, dataset_ref_kernel, input_dataset, spec, string_scalar};
+use crate::attrs::{DATASET, dataset_kernel, dataset_ref_kernel, input_dataset, opaque_kernel, spec, string_scalar};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
 use status::{Result, invalid};
@@ -15,7 +15,7 @@ pub(crate) const OPS: &[Op] = &[
               ram_budget: int = 0; output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |setup| passing(setup, Model::of(setup)?),
+        kernel: model_kernel,
         facts: DATASET,
     },
     Op {
@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = &[
               output_types: list(type) >= 1; output_shapes: list(shape) >= 1; optimization_configs: list(string) = []",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |_| optimize_kernel(&["optimizations"]),
+        kernel: |setup| optimize_kernel(setup, &["optimizations"]),
         facts: DATASET,
     },
     Op {
@@ -32,7 +32,9 @@ pub(crate) const OPS: &[Op] = &[
               output_types: list(type) >= 1; output_shapes: list(shape) >= 1; optimization_configs: list(string) = []",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |_| optimize_kernel(&["optimizations_enabled", "optimizations_disabled", "optimizations_default"]),
+        kernel: |setup| {
+            optimize_kernel(setup, &["optimizations_enabled", "optimizations_disabled", "optimizations_default"])
+        },
         facts: DATASET,
     },
     Op {
@@ -48,7 +50,7 @@ pub(crate) const OPS: &[Op] = &[
               output_shapes: list(shape) >= 1",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |setup| passing(setup, NonSerializable),
+        kernel: non_serializable_kernel,
         facts: DATASET,
     },
     Op {
@@ -56,7 +58,7 @@ pub(crate) const OPS: &[Op] = &[
               output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |setup| passing(setup, NonSerializable),
+        kernel: non_serializable_kernel,
         facts: DATASET,
     },
 ];
@@ -91,16 +93,24 @@ impl Pass for NonSerializable {
     const KIND: &'static str = "NonSerializable";
 }
 
-fn passing<P: Pass>(setup: &Setup<'_>, pass: P) -> Result<Kernel> {
-    let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+fn model_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let (spec, pass) = (spec(setup)?, Model::of(setup)?);
+    dataset_kernel(setup, move |_, inputs| {
         Ok(PassThrough { input: input_dataset(inputs, 0)?, spec: spec.clone(), pass: pass.clone() })
     })
 }
 
+/// A dataset that TensorFlow compares with no other one.
+fn non_serializable_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let spec = spec(setup)?;
+    opaque_kernel(move |_, inputs| {
+        Ok(PassThrough { input: input_dataset(inputs, 0)?, spec: spec.clone(), pass: NonSerializable })
+    })
+}
+
 /// Optimizations keep the elements, so the dataset itself is as good.
-fn optimize_kernel(names: &'static [&'static str]) -> Result<Kernel> {
-    dataset_ref_kernel(move |_, inputs| {
+fn optimize_kernel(setup: &Setup<'_>, names: &'static [&'static str]) -> Result<Kernel> {
+    dataset_ref_kernel(setup, move |_, inputs| {
         let dataset = input_dataset(inputs, 0)?;
         names.iter().enumerate().try_for_each(|(place, name)| check_list(inputs, 1 + place, name))?;
         Ok(dataset)
@@ -114,8 +124,8 @@ fn check_list(inputs: &Inputs, index: usize, name: &str) -> Result<()> {
     Err(invalid!("{name} must be a vector"))
 }
 
-fn rewrite_kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_ref_kernel(|_, inputs| {
+fn rewrite_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_ref_kernel(setup, |_, inputs| {
         let dataset = input_dataset(inputs, 0)?;
         string_scalar(inputs, 1, "rewrite_name")?;
         Ok(dataset)

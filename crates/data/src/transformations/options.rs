@@ -38,7 +38,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, serialized) = (spec(setup)?, setup.bytes("serialized_options")?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         wire::merge(&mut wire::OptionsMessage::default(), &serialized)?; // an error of this node
         Ok(WithOptions { input: input_dataset(inputs, 0)?, serialized: serialized.clone(), spec: spec.clone() })
     })
@@ -49,8 +49,8 @@ fn get_kernel(_: &Setup<'_>) -> Result<Kernel> {
 }
 
 /// Options are applied when an iterator begins.
-fn finalize_kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_ref_kernel(|_, inputs| input_dataset(inputs, 0))
+fn finalize_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_ref_kernel(setup, |_, inputs| input_dataset(inputs, 0))
 }
 
 #[derive(Clone)]

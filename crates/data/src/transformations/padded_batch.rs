@@ -41,7 +41,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>, kind: &'static str) -> Result<Kernel> {
     let shapes = usize::try_from(setup.int("N")?).unwrap_or(0);
     let values = setup.types("Toutput_types")?.len();
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let size = batch_size(scalar(inputs, 1, "batch_size")?)?;
         let end = 2 + shapes + values;

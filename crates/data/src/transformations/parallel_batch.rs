@@ -34,7 +34,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, determinism) = (spec(setup)?, Determinism::of(setup)?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let size = batch_size(scalar(inputs, 1, "batch_size")?)?;
         let calls = parallel_calls(scalar(inputs, 2, "num_parallel_calls")?)?;
@@ -75,7 +75,7 @@ impl Dataset for ParallelBatch {
         check_fits("ParallelBatch", self.size as u64, least_bytes(self.input.spec()), &self.input)?;
         Ok(Box::new(ParallelBatchIterator {
             held: Held::new("ParallelBatch", self.size as u64),
-            input: place.input(&self.input)?,
+            input: place.input(&self.input)?.kept(),
             elements: Vec::new(),
             calls: ParallelCalls::new(&place.pipeline, self.calls, keeps_order),
             dataset: self,

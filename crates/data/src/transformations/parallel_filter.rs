@@ -29,7 +29,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (predicate, determinism) = (Function::of(setup, "predicate")?, Determinism::of(setup)?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let last = inputs.len() - 1;
         let calls = parallel_calls(scalar(inputs, last, "num_parallel_calls")?)?;
         let input = input_dataset(inputs, 0)?;
@@ -66,7 +66,7 @@ impl Dataset for ParallelFilter {
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         let keeps_order = self.determinism.keeps_order(&place.pipeline);
         Ok(Box::new(ParallelFilterIterator {
-            input: place.input(&self.input)?,
+            input: place.input(&self.input)?.kept(),
             predicate: self.predicate.in_pipeline(&place.pipeline)?,
             calls: ParallelCalls::new(&place.pipeline, self.calls, keeps_order),
             prefix: place.prefix.clone(),

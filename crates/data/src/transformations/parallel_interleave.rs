@@ -61,7 +61,7 @@ const MOST_OPEN: usize = 1 << 14;
 fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
     let numbers = if kind.ends_with("V4") { 5 } else { 3 };
-    dataset_kernel(move |ctx, inputs| {
+    dataset_kernel(setup, move |ctx, inputs| {
         let first = inputs.len() - numbers;
         let sizes = Sizes::of(inputs, first, ctx.pool().threads())?;
         let input = input_dataset(inputs, 0)?;
@@ -181,7 +181,7 @@ impl Dataset for ParallelInterleave {
             sizing: self.sizes.sizing,
         };
         Ok(Box::new(ParallelInterleaveIterator {
-            input: place.input(&self.input)?,
+            input: place.input(&self.input)?.kept(),
             keeps_order: self.determinism.keeps_order(&place.pipeline),
             dataset: self,
             reading,

@@ -46,7 +46,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
     let preserves_cardinality = setup.bool("preserve_cardinality")?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let last = inputs.len() - 1;
         let number = match scalar::<i32>(inputs, last, "num_parallel_calls") {
             Ok(number) => i64::from(number),
@@ -94,7 +94,7 @@ impl Dataset for ParallelMap {
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         let keeps_order = self.determinism.keeps_order(&place.pipeline);
         Ok(Box::new(ParallelMapIterator {
-            input: place.input(&self.input)?,
+            input: place.input(&self.input)?.kept(),
             function: self.function.in_pipeline(&place.pipeline)?,
             calls: ParallelCalls::new(&place.pipeline, self.calls, keeps_order),
             preserves_cardinality: self.preserves_cardinality,

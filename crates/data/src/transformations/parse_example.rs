@@ -61,7 +61,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism, has_ragged: bool) -> Result<Kernel> {
     let (spec, features) = (spec(setup)?, Features::of(setup, has_ragged)?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let calls = parallel_calls(scalar(inputs, 1, "num_parallel_calls")?)?;
         let input = input_dataset(inputs, 0)?;
         let parser = Arc::new(features.with_defaults(&inputs.tensors_from(2)?)?);
@@ -99,7 +99,7 @@ impl Dataset for ParseExample {
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         let keeps_order = self.determinism.keeps_order(&place.pipeline);
         Ok(Box::new(ParseExampleIterator {
-            input: place.input(&self.input)?,
+            input: place.input(&self.input)?.kept(),
             calls: ParallelCalls::new(&place.pipeline, self.calls, keeps_order),
             dataset: self,
             prefix: place.prefix.clone(),

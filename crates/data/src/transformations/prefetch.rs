@@ -34,7 +34,7 @@ const FIXED_SIZE: usize = 8;
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let least = usize::try_from(setup.int("buffer_size_min")?).unwrap_or(0);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let size = match scalar::<i64>(inputs, 1, "buffer_size")? {
             AUTOTUNE => Size::Chosen { least: least.max(1) },

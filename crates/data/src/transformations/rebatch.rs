@@ -36,7 +36,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let replicas: i64 = scalar(inputs, 1, "num_replicas")?;
         if replicas <= 0 {
             return Err(invalid!("num_replicas must be greater than zero."));

@@ -28,7 +28,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let sizes = inputs.look(1)?;
         if sizes.shape().rank() > 1 {
             return Err(invalid!("`batch_sizes` must be a scalar or a vector."));

@@ -24,8 +24,8 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: DATASET,
 }];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let count: i64 = scalar(inputs, 1, "count")?;
         Ok(Repeat { input: input_dataset(inputs, 0)?, count: u64::try_from(count).ok() })
     })

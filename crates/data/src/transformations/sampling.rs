@@ -23,8 +23,8 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: DATASET,
 }];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let seeds = (scalar(inputs, 2, "seed")?, scalar(inputs, 3, "seed2")?);
         Ok(Sampling { input: input_dataset(inputs, 0)?, rate: scalar(inputs, 1, "rate")?, seeds })
     })

@@ -1,7 +1,7 @@
 //! ScanDataset: applies a function to each element and a state, which the function updates.
 
 use super::saved::{read_input, read_list, write_input, write_list};
-use crate::attrs::{DATASET, described_kernel, input_dataset, spec};
+use crate::attrs::{DATASET, dataset_kernel, input_dataset, spec};
 use crate::function::{Call, Function, FunctionRun};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader,
@@ -40,7 +40,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, function, state_types) = (spec(setup)?, Function::of(setup, "f")?, setup.types("Tstate")?);
     let preserves_cardinality = setup.bool("preserve_cardinality")?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let initial = inputs.tensors(1, state_types.len())?.into();
         let function = function.capture(inputs.tensors_from(1 + state_types.len())?);

@@ -29,7 +29,7 @@ pub(crate) const SHARD_HINT: i64 = -1;
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let requires_elements = setup.bool("require_non_empty")?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let (shards, index): (i64, i64) = (scalar(inputs, 1, "num_shards")?, scalar(inputs, 2, "index")?);
         if shards <= 0 && shards != SHARD_HINT {
             return Err(invalid!("Number of shards must be greater than zero (currently num_shards = {shards})."));

@@ -1,7 +1,7 @@
 //! ShuffleDataset and ShuffleAndRepeatDataset in all versions: elements in the random order that follows from seeds.
 
 use super::seed_generator::{Samples, SeedGenerator, seeds};
-use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
+use crate::attrs::{DATASET, input_dataset, scalar, seeded_kernel};
 use crate::budget::cost;
 use crate::dataset::{PendingElement, only};
 use crate::memory::{Held, LEAST_BYTES, check_fits};
@@ -67,7 +67,8 @@ pub(crate) const OPS: &[Op] = &[
 fn shuffle_kernel(setup: &Setup<'_>, first_seed: Option<usize>, generator: Option<usize>) -> Result<Kernel> {
     let home = Home::of(setup);
     let reshuffles = first_seed.is_none() || setup.bool("reshuffle_each_iteration")?;
-    dataset_kernel(move |_, inputs| {
+    let seeds_at = first_seed.into_iter().flat_map(|first| [first, first + 1]).chain(generator).collect();
+    seeded_kernel(setup, seeds_at, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let size = buffer_size(inputs)?;
         let make = |inputs: &mut Inputs| match first_seed {
@@ -82,7 +83,7 @@ fn shuffle_kernel(setup: &Setup<'_>, first_seed: Option<usize>, generator: Optio
 fn repeat_kernel(setup: &Setup<'_>, generator: Option<usize>) -> Result<Kernel> {
     let home = Home::of(setup);
     let reshuffles = setup.bool("reshuffle_each_iteration")?;
-    dataset_kernel(move |_, inputs| {
+    seeded_kernel(setup, [2, 3].into_iter().chain(generator).collect(), move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let size = buffer_size(inputs)?;
         let given = seeds(inputs, 2)?;

@@ -32,8 +32,8 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let microseconds: i64 = scalar(inputs, 1, "sleep_microseconds")?;
         let microseconds = u64::try_from(microseconds).map_err(|_| invalid!("`sleep_microseconds` must be >= 0"))?;
         Ok(Sleep { input: input_dataset(inputs, 0)?, pause: Duration::from_micros(microseconds) })

@@ -3,7 +3,7 @@
 use super::saved::{read_input, read_list, write_input, write_list};
 use super::sliding::{Slide, positive};
 use super::stack::stacked;
-use crate::attrs::{DATASET, described_kernel, input_dataset, scalar};
+use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -38,7 +38,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let drops_remainder = setup.find("drop_remainder").is_none() || setup.bool("drop_remainder")?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let slide = Slide {
             size: positive(scalar(inputs, 1, "window_size")?, "Window size")?,

@@ -84,7 +84,7 @@ impl Pass for SetAggregator {
 /// The prefix is that of counters in TensorFlow's process, which nothing here reads.
 fn aggregator_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (home, spec) = (Home::of(setup), spec(setup)?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let aggregator = home.find::<Aggregator>(handle_of(inputs.look(1)?)?)?;
         let tag = string_scalar(inputs, 2, "tag")?;
@@ -110,7 +110,7 @@ impl Pass for Bytes {
 
 fn bytes_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let (input, tag) = (input_dataset(inputs, 0)?, string_scalar(inputs, 1, "tag")?);
         Ok(PassThrough { input, spec: spec.clone(), pass: Bytes(tag) })
     })
@@ -124,7 +124,7 @@ struct Latency {
 
 fn latency_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let (input, tag) = (input_dataset(inputs, 0)?, string_scalar(inputs, 1, "tag")?);
         Ok(Latency { input, tag, spec: spec.clone() })
     })

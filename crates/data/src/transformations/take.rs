@@ -23,8 +23,8 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: DATASET,
 }];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| Ok(Take { input: input_dataset(inputs, 0)?, count: scalar(inputs, 1, "count")? }))
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| Ok(Take { input: input_dataset(inputs, 0)?, count: scalar(inputs, 1, "count")? }))
 }
 
 /// The first elements of a dataset.

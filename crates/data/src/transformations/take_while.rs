@@ -1,7 +1,7 @@
 //! TakeWhileDataset: the elements before the first for which a function returns false.
 
 use super::filter::truth;
-use crate::attrs::{DATASET, described_kernel, input_dataset};
+use crate::attrs::{DATASET, dataset_kernel, input_dataset};
 use crate::function::{Call, Function, FunctionRun};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Place, PollContext, Spec, StateReader,
@@ -36,7 +36,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let predicate = Function::of(setup, "predicate")?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         Ok(TakeWhile { input, predicate: predicate.capture(inputs.tensors_from(1)?) })
     })

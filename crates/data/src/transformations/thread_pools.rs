@@ -91,7 +91,7 @@ impl Pass for MaxIntraOp {
 
 fn max_intra_op_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let threads: i64 = scalar(inputs, 1, "max_intra_op_parallelism")?;
         let threads = usize::try_from(threads).map_err(|_| invalid!("`max_intra_op_parallelism` must be >= 0"))?;
@@ -112,7 +112,7 @@ impl Pass for Private {
 
 fn private_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let threads = threads(scalar(inputs, 1, "num_threads")?)?;
         Ok(PassThrough { input, spec: spec.clone(), pass: Private(threads) })
@@ -161,7 +161,7 @@ impl Pass for Shared {
 
 fn shared_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (home, spec) = (Home::of(setup), spec(setup)?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let pool = home.find::<ThreadPool>(handle_of(inputs.look(1)?)?)?;
         Ok(PassThrough { input, spec: spec.clone(), pass: Shared(pool) })

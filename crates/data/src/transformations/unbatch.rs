@@ -34,8 +34,8 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let Spec { types, shapes } = input.spec().clone();
         let size = shapes.iter().find_map(|shape| shape.dim(0)).filter(|&size| size > 0);

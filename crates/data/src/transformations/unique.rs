@@ -34,8 +34,8 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         match input.spec().types[..] {
             [DType::I32 | DType::I64 | DType::STRING] => Ok(Unique { input }),

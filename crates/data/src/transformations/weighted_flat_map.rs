@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
     let (count, weights) = (setup.int("N")?, setup.int("M")?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         if count != weights {
             return Err(invalid!(
                 "`input_datasets` and `weights` of the WeightedFlatMap must have the same size. Got {count} datasets \

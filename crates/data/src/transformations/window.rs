@@ -29,8 +29,8 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: DATASET,
 }];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let slide = Slide {
             size: positive(scalar(inputs, 1, "size")?, "Window size")?,

@@ -1,6 +1,6 @@
 //! WindowOp: a dataset of given elements, and the windows that other datasets return.
 
-use crate::attrs::{DATASET, described_kernel, spec};
+use crate::attrs::{DATASET, dataset_kernel, spec};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
 };
@@ -9,6 +9,7 @@ use op::{Grad, Kernel, Op, Setup};
 use status::{Result, invalid};
 use std::sync::Arc;
 use std::task::Poll;
+use tensor::{DType, PartialShape, Tensor, VariantData};
 
 pub(crate) const OPS: &[Op] = &[Op {
     def: "WindowOp(inputs: [Tinputs]) -> handle: variant; output_types: list(type) >= 1; \
@@ -21,7 +22,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
-    described_kernel(setup, move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let (tensors, components) = (inputs.tensors_from(0)?, spec.shapes.len());
         if tensors.len() % components != 0 {
             return Err(invalid!("{} tensors are not a number of elements of {components} components", tensors.len()));
@@ -34,6 +35,43 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 /// A dataset of the given elements.
 pub(crate) fn window(elements: Vec<Element>, spec: Spec) -> DatasetRef {
     Arc::new(Window { elements, spec })
+}
+
+/// The type name of a window in saved states.
+const TYPE_NAME: &str = "flowgrid.Window";
+/// Stands for a shape of unknown rank.
+const UNKNOWN_RANK: [i64; 1] = [-2];
+
+/// A window as a value: the types, the shape of each component, and the components of all elements.
+pub(crate) fn saved(window: &dyn Dataset, elements: &[Element]) -> VariantData {
+    let Spec { types, shapes } = window.spec();
+    let types: Vec<i32> = types.iter().map(|dtype| dtype.number()).collect();
+    let shapes = shapes.iter().map(|shape| Tensor::vector(shape.dims().unwrap_or(&UNKNOWN_RANK)));
+    let components = elements.iter().flatten().cloned();
+    let tensors = std::iter::once(Tensor::vector(&types)).chain(shapes).chain(components).collect();
+    VariantData { type_name: TYPE_NAME.to_string(), tensors, ..VariantData::default() }
+}
+
+/// The window in a value; none if it is something else.
+pub(crate) fn restored(data: &VariantData) -> Option<Result<DatasetRef>> {
+    (data.type_name == TYPE_NAME).then(|| restored_from(&data.tensors))
+}
+
+fn restored_from(tensors: &[Tensor]) -> Result<DatasetRef> {
+    let wrong = || invalid!("A window in the state of an iterator is damaged");
+    let (types, rest) = tensors.split_first().ok_or_else(wrong)?;
+    let types: Vec<DType> = types.values::<i32>()?.iter().map(|&number| DType::from_number(number)).collect();
+    let (shapes, components) = rest.split_at_checked(types.len()).ok_or_else(wrong)?;
+    let shapes = shapes.iter().map(restored_shape).collect::<Result<_>>()?;
+    let spec = Spec { types, shapes };
+    let elements: Vec<Element> = components.chunks(spec.types.len().max(1)).map(Element::from).collect();
+    elements.iter().try_for_each(|element| spec.check_element(element))?;
+    Ok(window(elements, spec))
+}
+
+fn restored_shape(dims: &Tensor) -> Result<PartialShape> {
+    let dims = dims.values::<i64>()?;
+    Ok(if dims.iter().all(|&dim| dim >= -1) { PartialShape::new(dims) } else { PartialShape::unknown() })
 }
 
 struct Window {
@@ -56,6 +94,10 @@ impl Dataset for Window {
 
     fn cardinality(&self) -> Cardinality {
         Cardinality::Finite(self.elements.len() as u64)
+    }
+
+    fn held(&self) -> Option<&[Element]> {
+        Some(&self.elements)
     }
 }
 

@@ -22,8 +22,8 @@ pub(crate) const OPS: &[Op] = &[Op {
     facts: DATASET,
 }];
 
-fn kernel(_: &Setup<'_>) -> Result<Kernel> {
-    dataset_kernel(|_, inputs| {
+fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    dataset_kernel(setup, |_, inputs| {
         let parts = (0..inputs.len()).map(|index| input_dataset(inputs, index)).collect::<Result<Vec<_>>>()?;
         let spec = Spec {
             types: parts.iter().flat_map(|part| part.spec().types.clone()).collect(),

@@ -1,6 +1,7 @@
 //! Tests of graphs.
 
 mod device;
+mod fingerprint;
 mod frames;
 mod fuzz;
 mod op_text;

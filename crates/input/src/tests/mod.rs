@@ -1,5 +1,8 @@
 //! Tests of datasets in Rust programs. Expected elements follow from the definition of each transformation.
 
+mod places;
+mod snapshot;
+
 use crate::{Dataset, DatasetIterator};
 use graph::{Graph, Output};
 use session::{Session, feeds};

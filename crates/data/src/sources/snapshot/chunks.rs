@@ -38,7 +38,7 @@ pub(crate) const OPS: &[Op] = &[
 fn chunk_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (systems, spec) = (systems(setup)?, spec(setup)?);
     let compression = compression(&setup.string("compression")?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let file = string_scalar(inputs, 0, "chunk_file")?;
         let chunk = Chunk { compression, components: spec.types.len() };
         Ok(Files::with_spec("SnapshotChunkDataset", vec![file], chunk, systems.clone(), spec.clone()))
@@ -97,7 +97,7 @@ fn list_kernel(setup: &Setup<'_>) -> Result<Kernel> {
             "ListSnapshotChunksDataset should return one string: its `output_types` is [string], its `output_shapes` []"
         ));
     }
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let folder = string_scalar(inputs, 0, "snapshot_path")?;
         Ok(ListChunks { folder, systems: systems.clone(), spec: spec.clone() })
     })

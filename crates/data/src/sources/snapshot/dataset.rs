@@ -66,7 +66,7 @@ fn first_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     if !["auto", "read", "write", "passthrough"].contains(&mode.as_str()) {
         return Err(invalid!("mode must be either 'auto', 'read', 'write', or 'passthrough'."));
     }
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         Ok(Snapshot {
             hash: fingerprint_of_input(inputs, 0)?,
             input: input_dataset(inputs, 0)?,
@@ -88,7 +88,7 @@ fn second_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let hash = if setup.bool("hash_valid")? { Some(setup.int("hash")? as u64) } else { None };
     let (reader, shard) = (Function::of(setup, "reader_func")?, Function::of(setup, "shard_func")?);
     let reader_args = setup.types("Treader_func_args")?.len();
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let found = fingerprint_of_input(inputs, 0)?;
         let (reader_captured, shard_captured) =
             (inputs.tensors(2, reader_args)?, inputs.tensors_from(2 + reader_args)?);

@@ -27,7 +27,7 @@ pub(crate) const OPS: &[Op] = &[Op {
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (systems, spec, function) = (systems(setup)?, spec(setup)?, Function::of(setup, "reader_func")?);
     let compression = compression(&setup.string("compression")?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let path = string_scalar(inputs, 0, "path")?;
         let metadata = Metadata::read(&systems, &path)?;
         let metadata = metadata.ok_or_else(|| not_found!("Could not find metadata file [{path}]"))?;

@@ -38,7 +38,7 @@ pub(crate) const OPS: &[Op] = &[
 fn reader_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (systems, spec, version) = (systems(setup)?, spec(setup)?, setup.int("version")?);
     let compression = compression(&setup.string("compression")?);
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let folder = string_scalar(inputs, 0, "shard_dir")?;
         let skip: i64 = scalar(inputs, 1, "start_index")?;
         let skip = u64::try_from(skip).map_err(|_| invalid!("start_index must be >= 0, got {skip}"))?;
@@ -48,7 +48,7 @@ fn reader_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 
 fn nested_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let count = setup.input_types().len();
-    dataset_kernel(move |_, inputs| {
+    dataset_kernel(setup, move |_, inputs| {
         let datasets = (0..count).map(|index| input_dataset(inputs, index)).collect::<Result<Vec<_>>>()?;
         Ok(Nested::new(datasets))
     })

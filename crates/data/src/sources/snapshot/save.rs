@@ -94,7 +94,7 @@ fn save_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 
 fn dataset_of_saved(setup: &Setup<'_>) -> Result<Kernel> {
     let options = Options::of(setup)?;
-    dataset_kernel(move |_, inputs| options.dataset(inputs))
+    dataset_kernel(setup, move |_, inputs| options.dataset(inputs))
 }
 
 struct Save {

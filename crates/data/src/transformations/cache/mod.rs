@@ -37,7 +37,7 @@ pub(crate) const OPS: &[Op] = &[
 
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (home, systems, shares) = (Home::of(setup), systems(setup)?, setup.input_types().len() > 2);
-    dataset_ref_kernel(move |_, inputs| {
+    dataset_ref_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let name = string_scalar(inputs, 1, "filename")?;
         if !name.is_empty() {
