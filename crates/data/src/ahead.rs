@@ -4,7 +4,7 @@ use crate::budget::{Share, cost_of};
 use crate::iterate::{IndexMapper, settle_all};
 use crate::{Element, Input, Next, Pipeline, PollContext, Task, Work};
 use parking_lot::Mutex;
-use status::{Result, internal};
+use status::{Error, Result, internal};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -239,6 +239,16 @@ struct Reader {
 impl Work for Reader {
     fn turn(&mut self, waker: &Waker) {
         while self.advance(waker) {}
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.input.end(); // its state may be inconsistent
+        self.in_element = false;
+        self.publish(|shared| {
+            (shared.ended, shared.idle) = (true, true);
+            shared.settled = shared.paused.then(|| Err(error.clone()));
+            shared.push(Err(error));
+        });
     }
 }
 

@@ -1,13 +1,13 @@
 //! What the kernels of many dataset ops have in common.
 
 use crate::dataset::{Origin, dataset_tensor_from, fingerprint_of};
-use crate::{Dataset, DatasetRef, Spec, dataset_of, dataset_tensor};
+use crate::{Dataset, DatasetRef, Spec, dataset_of};
 use graph::wire::attr_to_bytes;
 use graph::{AttrValue, hash64};
 use op::{Ctx, Facts, Inputs, Kernel, PLAIN, Setup, many, outputs};
 use status::{Result, invalid};
 use std::sync::Arc;
-use tensor::Element as Number;
+use tensor::{Element as Number, Tensor};
 
 /// The facts of an op that returns a dataset.
 pub const DATASET: Facts = PLAIN.outputs_stay();
@@ -47,7 +47,10 @@ pub fn seeded_kernel<D: Dataset>(
 pub fn opaque_kernel<D: Dataset>(
     build: impl Fn(&Ctx<'_>, &mut Inputs) -> Result<D> + Send + Sync + 'static,
 ) -> Result<Kernel> {
-    Ok(many(move |ctx, mut inputs| Ok(outputs![dataset_tensor(Arc::new(build(ctx, &mut inputs)?))?])))
+    Ok(many(move |ctx, mut inputs| {
+        let nesting = nesting(&mut inputs);
+        Ok(outputs![dataset_tensor_from(Arc::new(build(ctx, &mut inputs)?), None, nesting)?])
+    }))
 }
 
 fn described_kernel(
@@ -60,8 +63,15 @@ fn described_kernel(
         let counted = (0..inputs.len()).filter(|index| !seeds.contains(index));
         let taken = counted.map(|index| inputs.look(index).cloned()).collect::<Result<_>>();
         let origin = node.and_then(|node| Some(Origin { node, inputs: taken.ok()? }));
-        Ok(outputs![dataset_tensor_from(build(ctx, &mut inputs)?, origin)?])
+        let nesting = nesting(&mut inputs);
+        Ok(outputs![dataset_tensor_from(build(ctx, &mut inputs)?, origin, nesting)?])
     }))
+}
+
+/// How deep variants are inside each other in the inputs, which the dataset keeps.
+fn nesting(inputs: &mut Inputs) -> usize {
+    let each = (0..inputs.len()).filter_map(|index| inputs.look(index).ok().map(Tensor::nesting));
+    each.max().unwrap_or(0)
 }
 
 /// The fingerprint of a node's op and attributes; none if it uses a function whose definition is not known.

@@ -2,7 +2,7 @@
 
 use crate::iterators::Running;
 use crate::{DatasetRef, Element, Pipeline};
-use op::{Ctx, Done, Home, OnceCallback, Outputs};
+use op::{Cancel, CancelToken, Ctx, Done, Home, OnceCallback, Outputs};
 use parking_lot::Mutex;
 use status::Result;
 use std::sync::Arc;
@@ -18,20 +18,27 @@ pub(crate) fn consume<S: Send + 'static>(
     finish: impl FnOnce(S) -> Result<Outputs> + Send + 'static,
     done: Done,
 ) {
-    let running = match Running::new(Pipeline::new(home, ctx.env), dataset) {
+    let pipeline = Pipeline::of(home, ctx.env, &dataset);
+    let running = match pipeline.and_then(|pipeline| Running::new(pipeline, dataset)) {
         Ok(running) => running,
         Err(error) => return done(Err(error)),
     };
-    let job = Job { running, state, step: Box::new(step), finish: Box::new(finish), done };
+    let job = Job { running, state, step: Box::new(step), finish: Box::new(finish), done, registered: None };
     let consumer = Arc::new(Consumer { job: Mutex::new(Some(job)), withdraw: Mutex::default() });
     let on_cancel = Arc::downgrade(&consumer);
-    let registered = ctx.env.cancel.register(move |reason| {
+    let cancel = ctx.env.cancel.clone();
+    let registered = cancel.register(move |reason| {
         if let Some(consumer) = on_cancel.upgrade() {
             consumer.end(Err(reason.clone()));
         }
     });
     match registered {
-        Ok(_) => consumer.request(),
+        Ok(token) => {
+            if let Some(job) = &mut *consumer.job.lock() {
+                job.registered = Some((cancel, token));
+            }
+            consumer.request();
+        }
         Err(reason) => consumer.end(Err(reason)),
     }
 }
@@ -49,6 +56,8 @@ struct Job<S> {
     step: Box<dyn FnMut(&mut S, Element) -> Result<()> + Send>,
     finish: Box<dyn FnOnce(S) -> Result<Outputs> + Send>,
     done: Done,
+    /// What is registered for the end of the step.
+    registered: Option<(Arc<Cancel>, CancelToken)>,
 }
 
 impl<S: Send + 'static> Consumer<S> {
@@ -80,7 +89,10 @@ impl<S: Send + 'static> Consumer<S> {
     fn end(&self, result: Result<()>) {
         let job = self.job.lock().take();
         let withdraw = self.withdraw.lock().take();
-        if let Some(Job { running, state, finish, done, .. }) = job {
+        if let Some(Job { running, state, finish, done, registered, .. }) = job {
+            if let Some((cancel, token)) = registered {
+                cancel.deregister(token);
+            }
             if let Some(withdraw) = withdraw.filter(|_| result.is_err()) {
                 withdraw.run();
             }

@@ -1,9 +1,10 @@
 //! Datasets: immutable descriptions of sequences of elements, as values on the edges of a graph.
 
+use crate::limits::{check_stages, stages_of};
 use crate::transformations::window_op;
 use crate::{Cardinality, Element, Function, Input, Iterate, Pipeline, PollContext, Spec};
 use rustc_hash::FxHashMap;
-use status::{Result, exhausted, failed_precondition, invalid, unimplemented_op};
+use status::{Result, failed_precondition, invalid, unimplemented_op};
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -61,6 +62,11 @@ pub trait Dataset: Send + Sync + 'static {
         None
     }
 
+    /// How deep variants are inside each other in the elements that it was given, beside the inputs of its node.
+    fn nesting(&self) -> usize {
+        0
+    }
+
     /// An error unless a global shuffle can choose the order of the elements. `inputs` has the results for the inputs.
     fn check_random_indexing(&self, _inputs: Vec<Result<()>>) -> Result<()> {
         Err(failed_precondition!("{} does not support random access.", op_name(self.kind())))
@@ -101,7 +107,8 @@ impl Place {
 
     /// An iterator at this place.
     pub fn begin(&self, dataset: &DatasetRef) -> Result<Input> {
-        Ok(Input::new(dataset.clone().iterate(self)?, self.prefix.clone()))
+        let counted = self.pipeline.iterators().count(&self.prefix)?;
+        Ok(Input::new(dataset.clone().iterate(self)?, self.prefix.clone()).counted(counted))
     }
 
     /// An iterator of the only input of this one.
@@ -142,6 +149,10 @@ pub fn fold<T: Clone>(dataset: &DatasetRef, f: &mut dyn FnMut(&DatasetRef, Vec<T
 /// A dataset as an element of a variant tensor.
 struct Handle {
     dataset: DatasetRef,
+    /// The number of datasets in a row that read each other.
+    stages: usize,
+    /// Counts the values that it captured too, which may be datasets.
+    nesting: usize,
     origin: Option<Origin>,
     /// Computed once: a dataset can be reached on very many paths.
     fingerprint: OnceLock<Option<u64>>,
@@ -169,6 +180,10 @@ impl VariantObject for Handle {
     fn as_any(&self) -> &dyn Any {
         self
     }
+
+    fn nesting(&self) -> usize {
+        self.nesting
+    }
 }
 
 impl fmt::Debug for Handle {
@@ -179,16 +194,17 @@ impl fmt::Debug for Handle {
 
 /// A dataset as a scalar tensor.
 pub fn dataset_tensor(dataset: DatasetRef) -> Result<Tensor> {
-    dataset_tensor_from(dataset, None)
+    dataset_tensor_from(dataset, None, 0)
 }
 
-/// As `dataset_tensor`, with what is known about where the dataset comes from.
-pub fn dataset_tensor_from(dataset: DatasetRef, origin: Option<Origin>) -> Result<Tensor> {
-    check_depth(&dataset)?;
-    Tensor::from_variants(
-        Shape::scalar(),
-        vec![Variant::Object(Arc::new(Handle { dataset, origin, fingerprint: OnceLock::new() }))],
-    )
+/// As `dataset_tensor`, with what is known about where the dataset comes from, and with how deep variants are inside each
+/// other in the inputs of its node.
+pub fn dataset_tensor_from(dataset: DatasetRef, origin: Option<Origin>, inputs: usize) -> Result<Tensor> {
+    let stages = stages_of(&dataset);
+    check_stages(stages)?;
+    let nesting = stages.max(1 + inputs.max(dataset.nesting()));
+    let handle = Handle { dataset, stages, nesting, origin, fingerprint: OnceLock::new() };
+    Tensor::from_variants(Shape::scalar(), vec![Variant::Object(Arc::new(handle))])
 }
 
 /// A number that is the same for equal datasets, also in other processes; none if it is not known how the dataset was
@@ -222,29 +238,23 @@ fn combined(first: u64, second: u64) -> u64 {
     graph::hash64(&[first.to_le_bytes(), second.to_le_bytes()].concat())
 }
 
-/// The most datasets in a row that read each other: iterators call those of their inputs.
-const MOST_STAGES: usize = 1000;
-
-fn check_depth(dataset: &DatasetRef) -> Result<()> {
-    let depth = fold(dataset, &mut |_, inputs: Vec<usize>| 1 + inputs.into_iter().max().unwrap_or(0));
-    if depth > MOST_STAGES {
-        return Err(exhausted!("An input pipeline has more than {MOST_STAGES} stages"));
-    }
-    Ok(())
-}
-
 /// The dataset in a scalar tensor.
 pub fn dataset_of(tensor: &Tensor) -> Result<DatasetRef> {
+    dataset_and_stages(tensor).map(|(dataset, _)| dataset)
+}
+
+/// The dataset in a scalar tensor, and the number of datasets in a row that read each other.
+pub(crate) fn dataset_and_stages(tensor: &Tensor) -> Result<(DatasetRef, usize)> {
     let (Ok([variant]), 0) = (tensor.variants(), tensor.shape().rank()) else {
         return Err(invalid!("Dataset tensor must be a scalar of dtype DT_VARIANT."));
     };
     if let Variant::Data(data) = variant
         && let Some(window) = window_op::restored(data)
     {
-        return window;
+        return Ok((window?, 1));
     }
     variant
         .object::<Handle>()
-        .map(|handle| handle.dataset.clone())
+        .map(|handle| (handle.dataset.clone(), handle.stages))
         .ok_or_else(|| invalid!("Tensor must be a Dataset object."))
 }

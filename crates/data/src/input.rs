@@ -1,5 +1,6 @@
 //! The input of an iterator, which is dropped when it has ended.
 
+use crate::limits::Counted;
 use crate::{Iterate, Next, PollContext, StateReader, StateWriter};
 use status::{Code, Error, Result, cancelled};
 use std::sync::Arc;
@@ -16,6 +17,8 @@ pub struct Input {
     prefix: Arc<str>,
     /// The number of elements and errors that it returned since it began or was restored.
     returned: u64,
+    /// Counts it as an iterator of its pipeline.
+    counted: Option<Counted>,
 }
 
 impl Input {
@@ -29,9 +32,14 @@ impl Input {
         Input { is_kept: true, ..self }
     }
 
+    /// The same, which is counted until it is dropped.
+    pub(crate) fn counted(self, counted: Counted) -> Input {
+        Input { counted: Some(counted), ..self }
+    }
+
     /// No input.
     pub fn ended() -> Input {
-        Input { iterator: None, has_ended: true, is_kept: false, prefix: Arc::default(), returned: 0 }
+        Input { iterator: None, has_ended: true, is_kept: false, prefix: Arc::default(), returned: 0, counted: None }
     }
 
     /// True if the input has ended.
@@ -44,6 +52,7 @@ impl Input {
         self.has_ended = true;
         if !self.is_kept {
             self.iterator = None;
+            self.counted = None;
         }
     }
 

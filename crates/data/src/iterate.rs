@@ -76,6 +76,11 @@ pub struct PollContext<'a> {
 }
 
 impl PollContext<'_> {
+    /// The context of an iterator below this one, whose pipeline has an environment of its own.
+    pub(crate) fn below<'a>(&'a self, pipeline: &'a Arc<Pipeline>) -> PollContext<'a> {
+        PollContext { pipeline, waker: self.waker, index_mapper: self.index_mapper.clone() }
+    }
+
     /// A context without an index mapper.
     pub fn new<'a>(pipeline: &'a Arc<Pipeline>, waker: &'a Waker) -> PollContext<'a> {
         PollContext { pipeline, waker, index_mapper: None }

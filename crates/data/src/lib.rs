@@ -24,6 +24,7 @@ mod function;
 mod input;
 mod iterate;
 pub mod iterators;
+mod limits;
 mod memory;
 mod options;
 mod pipeline;

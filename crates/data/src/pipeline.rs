@@ -1,8 +1,9 @@
 //! What all iterators of one pipeline share.
 
+use crate::limits::{Iterators, check_stages, stages_of};
 use crate::{Budget, DatasetRef, Options, Stats};
 use math::Pool;
-use op::{Calls, Cancel, Extensions, Forks, Home, Received, Rendezvous, Resources, Spawn, StepEnv};
+use op::{Calls, Cancel, Extensions, Forks, Home, Level, Received, Rendezvous, Resources, Spawn, StepEnv};
 use status::{Error, Result, internal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +20,11 @@ pub struct Pipeline {
     pub(crate) forks: Arc<Forks>,
     rendezvous: Arc<dyn Rendezvous>,
     calls: Arc<AtomicU64>,
+    /// How deep calls are where it was created.
+    level: Level,
+    /// The most iterators that call each other down to those of its dataset.
+    stages: usize,
+    iterators: Iterators,
     options: Options,
     parallelism: Option<usize>,
     budget: Arc<Budget>,
@@ -26,16 +32,17 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// A pipeline on a device, with the threads of a step and default options.
-    pub fn new(home: &Home, env: &StepEnv) -> Arc<Pipeline> {
-        Arc::new(Pipeline::with_options(home, env, Options { autotune: true, ..Options::default() }))
-    }
-
-    /// A pipeline for a dataset, with its options.
+    /// A pipeline for a dataset, on a device, with the threads of a step and the options of the dataset. Fails if it would be
+    /// in functions of too many other pipelines.
     pub fn of(home: &Home, env: &StepEnv, dataset: &DatasetRef) -> Result<Arc<Pipeline>> {
         let options = Options::of(dataset)?;
         let threads = options.private_threadpool_size.filter(|&threads| threads > 0).or(options.cpu_budget);
-        let pipeline = Pipeline { parallelism: threads, ..Pipeline::with_options(home, env, options.clone()) };
+        let pipeline = Pipeline {
+            parallelism: threads,
+            level: env.calls.level().in_pipeline()?,
+            stages: stages_of(dataset),
+            ..Pipeline::with_options(home, env, options.clone())
+        };
         Ok(Arc::new(
             options.max_intra_op_parallelism.and_then(|limit| pipeline.limited_pool(limit)).unwrap_or(pipeline),
         ))
@@ -51,6 +58,9 @@ impl Pipeline {
             forks: Arc::default(),
             rendezvous: Arc::new(NoTransfers),
             calls: Arc::default(),
+            level: env.calls.level(),
+            stages: 0,
+            iterators: Iterators::default(),
             budget: Budget::new(options.ram_budget),
             options,
             parallelism: None,
@@ -69,6 +79,9 @@ impl Pipeline {
             forks: self.forks.clone(),
             rendezvous: self.rendezvous.clone(),
             calls: self.calls.clone(),
+            level: self.level,
+            stages: self.stages,
+            iterators: self.iterators.clone(),
             options: self.options.clone(),
             parallelism: self.parallelism,
             budget: self.budget.clone(),
@@ -101,6 +114,19 @@ impl Pipeline {
     /// The same pipeline, whose stages report to an aggregator.
     pub fn with_stats(&self, stats: Stats) -> Arc<Pipeline> {
         Arc::new(Pipeline { stats: Some(stats), ..self.derived() })
+    }
+
+    /// The same pipeline for a dataset of so many stages that one of its functions returned: its iterators are called by
+    /// those of this pipeline. Fails if too many would call each other.
+    pub(crate) fn nested(&self, stages: usize) -> Result<Arc<Pipeline>> {
+        let stages = self.stages + 1 + stages;
+        check_stages(stages)?;
+        Ok(Arc::new(Pipeline { stages, ..self.derived() }))
+    }
+
+    /// The iterators that exist.
+    pub(crate) fn iterators(&self) -> &Iterators {
+        &self.iterators
     }
 
     /// Where stages report statistics, if anywhere.
@@ -159,7 +185,7 @@ impl Pipeline {
             spawn: self.spawn.clone(),
             extensions: self.extensions.clone(),
             stats: None,
-            calls: Calls::default(),
+            calls: Calls::at(self.level),
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use op::Spawn;
 use parking_lot::Mutex;
+use status::{Error, internal};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Wake, Waker};
@@ -10,6 +12,9 @@ use std::task::{Wake, Waker};
 pub trait Work: Send + 'static {
     /// Does what can be done now. The waker starts the next turn.
     fn turn(&mut self, waker: &Waker);
+
+    /// Called when a turn panicked: answers what waits for the work with an error. There may be more turns.
+    fn fail(&mut self, error: Error);
 }
 
 /// Runs `Work` on the threads of a step each time it is woken. Turns never overlap, and no thread waits for a turn.
@@ -58,11 +63,22 @@ impl<W: Work> Task<W> {
     fn run(self: Arc<Self>) {
         let waker = Waker::from(self.clone());
         loop {
-            self.work.lock().turn(&waker);
+            self.turn(&waker);
             if self.state.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 return;
             }
             self.state.store(RUNNING, Ordering::Release);
+        }
+    }
+}
+
+impl<W: Work> Task<W> {
+    /// A turn that panics must end too: otherwise the task would count as running, and nothing would ever start it again.
+    fn turn(&self, waker: &Waker) {
+        let mut work = self.work.lock();
+        if catch_unwind(AssertUnwindSafe(|| work.turn(waker))).is_err() {
+            let error = internal!("The input pipeline failed unexpectedly; initialize the iterator again");
+            let _ = catch_unwind(AssertUnwindSafe(|| work.fail(error)));
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::{Pipeline, PollContext, Task, Work};
 use op::{Ctx, Done, OnceCallback, Outputs};
 use parking_lot::Mutex;
-use status::{Result, internal};
+use status::{Error, Result, internal};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -71,11 +71,21 @@ impl<W: Compute> Work for Computation<W> {
                 .unwrap_or_else(|_| Poll::Ready(Err(internal!("The input pipeline failed unexpectedly")))),
         };
         if let Poll::Ready(result) = polled {
-            self.work = None;
-            if let Some(end) = self.on_end.take() {
-                end();
-            }
-            finish(&self.answer, result);
+            self.end(result);
         }
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.end(Err(error));
+    }
+}
+
+impl<W> Computation<W> {
+    fn end(&mut self, result: Result<Outputs>) {
+        self.work = None;
+        if let Some(end) = self.on_end.take() {
+            end();
+        }
+        finish(&self.answer, result);
     }
 }

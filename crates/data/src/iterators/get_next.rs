@@ -5,8 +5,9 @@ use crate::attrs::spec;
 use crate::{Element, Spec};
 use graph::ShapeQuery;
 use op::shapes;
-use op::{Ctx, Done, Grad, Home, Kernel, OnceCallback, Op, Outputs, PLAIN, Setup, Value, handle_of, later, outputs};
+use op::{CancelToken, Ctx, Done, Grad, Home, Kernel, OnceCallback, Op, Outputs, PLAIN, Setup, Value, handle_of, later, outputs};
 use ops::data_structures::optional_tensor;
+use parking_lot::Mutex;
 use status::{Result, invalid, out_of_range};
 use std::sync::Arc;
 use tensor::PartialShape;
@@ -69,11 +70,16 @@ fn next_kernel(setup: &Setup<'_>, convert: fn(Option<Element>, &Spec) -> Result<
 
 /// Starts a request, and withdraws it if the step is cancelled before the answer.
 pub(crate) fn cancellable(ctx: &Ctx<'_>, done: Done, start: impl FnOnce(Done) -> OnceCallback) {
+    enum Request {
+        Waiting,
+        Registered(CancelToken),
+        Answered,
+    }
     let env = ctx.env.clone();
-    let token = Arc::new(parking_lot::Mutex::new(None));
-    let (held, cancel) = (token.clone(), env.cancel.clone());
+    let request = Arc::new(Mutex::new(Request::Waiting));
+    let (held, cancel) = (request.clone(), env.cancel.clone());
     let withdraw = start(Box::new(move |result| {
-        if let Some(token) = held.lock().take() {
+        if let Request::Registered(token) = std::mem::replace(&mut *held.lock(), Request::Answered) {
             cancel.deregister(token);
         }
         let result = result.map_err(|error| cancel.reason().unwrap_or(error));
@@ -81,7 +87,13 @@ pub(crate) fn cancellable(ctx: &Ctx<'_>, done: Done, start: impl FnOnce(Done) ->
     }));
     let on_cancel = withdraw.clone();
     match env.cancel.register(move |_| on_cancel.run()) {
-        Ok(registered) => *token.lock() = Some(registered),
+        Ok(token) => {
+            let mut request = request.lock();
+            match *request {
+                Request::Answered => drop(env.cancel.deregister(token)), // the answer came before the registration
+                _ => *request = Request::Registered(token),
+            }
+        }
         Err(_) => withdraw.run(),
     }
 }

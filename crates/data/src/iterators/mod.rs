@@ -4,7 +4,7 @@ mod about;
 mod anonymous;
 mod compute;
 mod element_at;
-mod get_next;
+pub(crate) mod get_next;
 mod handle;
 mod make;
 mod multi_device;

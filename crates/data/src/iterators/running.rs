@@ -31,6 +31,16 @@ enum Request {
     Save(Withdrawable<Tensor>),
 }
 
+impl Request {
+    /// Answers with an error, unless it was withdrawn.
+    fn fail(&self, error: &Error) {
+        let _ = match self {
+            Request::Next(place) => place.answer(Err(error.clone())).is_ok(),
+            Request::Save(place) => place.answer(Err(error.clone())).is_ok(),
+        };
+    }
+}
+
 /// The place of an answer: the request can be withdrawn, which answers it with an error.
 struct Withdrawable<T>(Arc<Mutex<Option<Answer<T>>>>);
 
@@ -119,13 +129,8 @@ impl Drop for Running {
         self.pipeline.cancel().cancel(cancelled!("The iterator was destroyed or initialized again"));
         self.task.run_here();
         let left = std::mem::take(&mut *self.requests.lock());
-        for request in left {
-            let ended = || cancelled!("The iterator was destroyed or initialized again");
-            let _ = match request {
-                Request::Next(place) => place.answer(Err(ended())).is_ok(),
-                Request::Save(place) => place.answer(Err(ended())).is_ok(),
-            };
-        }
+        let ended = cancelled!("The iterator was destroyed or initialized again");
+        left.iter().for_each(|request| request.fail(&ended));
     }
 }
 
@@ -145,6 +150,12 @@ impl Work for Driver {
             return self.iterator.end(); // what it waits for holds wakers, and so this task
         }
         while let Poll::Ready(true) = self.poll_request(waker) {}
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.iterator.end(); // its state may be inconsistent
+        let left = std::mem::take(&mut *self.requests.lock());
+        left.iter().for_each(|request| request.fail(&error));
     }
 }
 

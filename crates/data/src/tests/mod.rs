@@ -1,3 +1,5 @@
 //! Tests of input pipelines.
 
 mod budget;
+mod requests;
+mod task;

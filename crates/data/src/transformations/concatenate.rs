@@ -11,7 +11,7 @@ use crate::{
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
 use status::{Result, failed_precondition, invalid, not_found, out_of_range};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Poll, ready};
 use tensor::PartialShape;
 
@@ -28,7 +28,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     dataset_kernel(setup, |_, inputs| {
         let parts = [input_dataset(inputs, 0)?, input_dataset(inputs, 1)?];
         let spec = common_spec(parts[0].spec(), parts[1].spec())?;
-        Ok(Concatenate { parts, spec })
+        Ok(Concatenate { parts, spec, cardinality: OnceLock::new() })
     })
 }
 
@@ -57,6 +57,8 @@ pub(crate) fn common_shape(first: &PartialShape, second: &PartialShape) -> Parti
 struct Concatenate {
     parts: [DatasetRef; 2],
     spec: Spec,
+    /// Computed once: a dataset can be reached on very many paths.
+    cardinality: OnceLock<Cardinality>,
 }
 
 impl Dataset for Concatenate {
@@ -74,7 +76,7 @@ impl Dataset for Concatenate {
 
     fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
         let parts = inputs.try_into().ok()?;
-        Some(Arc::new(Concatenate { parts, spec: self.spec.clone() }))
+        Some(Arc::new(Concatenate { parts, spec: self.spec.clone(), cardinality: OnceLock::new() }))
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
@@ -88,13 +90,13 @@ impl Dataset for Concatenate {
     }
 
     fn cardinality(&self) -> Cardinality {
-        match (self.parts[0].cardinality(), self.parts[1].cardinality()) {
+        *self.cardinality.get_or_init(|| match (self.parts[0].cardinality(), self.parts[1].cardinality()) {
             (Cardinality::Infinite, _) | (_, Cardinality::Infinite) => Cardinality::Infinite,
             (Cardinality::Finite(first), Cardinality::Finite(second)) => {
                 Cardinality::Finite(first.saturating_add(second))
             }
             _ => Cardinality::Unknown,
-        }
+        })
     }
 
     fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {

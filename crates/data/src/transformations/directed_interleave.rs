@@ -43,7 +43,9 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         }
         let parts = (1..inputs.len()).map(|index| input_dataset(inputs, index)).collect::<Result<Vec<_>>>()?;
         let spec = merged_spec(&parts)?;
-        Ok(DirectedInterleave { selector, parts, stops, spec })
+        let endless = parts.iter().any(|part| part.cardinality() == Cardinality::Infinite);
+        let cardinality = if endless { Cardinality::Infinite } else { Cardinality::Unknown };
+        Ok(DirectedInterleave { selector, parts, stops, spec, cardinality })
     })
 }
 
@@ -80,6 +82,7 @@ struct DirectedInterleave {
     /// Ends when a selected input has ended.
     stops: bool,
     spec: Spec,
+    cardinality: Cardinality,
 }
 
 impl Dataset for DirectedInterleave {
@@ -107,10 +110,7 @@ impl Dataset for DirectedInterleave {
     }
 
     fn cardinality(&self) -> Cardinality {
-        match self.parts.iter().any(|part| part.cardinality() == Cardinality::Infinite) {
-            true => Cardinality::Infinite,
-            false => Cardinality::Unknown,
-        }
+        self.cardinality
     }
 }
 

@@ -1,7 +1,8 @@
 //! The iterator of a dataset that a function returned.
 
+use crate::dataset::dataset_and_stages;
 use crate::function::Call;
-use crate::{Element, Iterate, Next, Place, PollContext, StateReader, StateWriter, dataset_of};
+use crate::{DatasetRef, Element, Iterate, Next, Pipeline, Place, PollContext, StateReader, StateWriter};
 use status::{Error, Result, invalid};
 use std::sync::Arc;
 use std::task::{Poll, ready};
@@ -15,7 +16,8 @@ pub(crate) struct Nested {
 
 enum State {
     Opening(Call),
-    Open(Box<dyn Iterate>),
+    /// With the pipeline of the iterator.
+    Open(Box<dyn Iterate>, Arc<Pipeline>),
 }
 
 impl Nested {
@@ -38,19 +40,20 @@ impl Nested {
     ) -> Poll<Result<()>> {
         let State::Opening(call) = &mut self.state else { return Poll::Ready(Ok(())) };
         let result = ready!(call.poll(ctx)).map_err(failed)?;
-        let dataset = returned_dataset(&result, function)?;
-        let mut iterator = dataset.clone().iterate(&Place::root(ctx.pipeline, &self.prefix, &dataset))?;
+        let (dataset, stages) = returned_dataset(&result, function)?;
+        let pipeline = ctx.pipeline.nested(stages)?;
+        let mut iterator = dataset.clone().iterate(&Place::root(&pipeline, &self.prefix, &dataset))?;
         if let Some(saved) = self.saved.take() {
             iterator.restore(&saved)?;
         }
-        self.state = State::Open(iterator);
+        self.state = State::Open(iterator, pipeline);
         Poll::Ready(Ok(()))
     }
 
     /// The next element.
     pub(crate) fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
         match &mut self.state {
-            State::Open(iterator) => iterator.poll_next(ctx),
+            State::Open(iterator, pipeline) => iterator.poll_next(&mut ctx.below(pipeline)),
             State::Opening(_) => Poll::Pending,
         }
     }
@@ -58,7 +61,7 @@ impl Nested {
     /// Waits until the state can be saved.
     pub(crate) fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
         match &mut self.state {
-            State::Open(iterator) => iterator.poll_settle(ctx),
+            State::Open(iterator, pipeline) => iterator.poll_settle(&mut ctx.below(pipeline)),
             State::Opening(_) => Poll::Pending,
         }
     }
@@ -66,15 +69,15 @@ impl Nested {
     /// Writes the state of the iterator.
     pub(crate) fn save(&self, writer: &mut StateWriter) -> Result<()> {
         match &self.state {
-            State::Open(iterator) => iterator.save(writer),
+            State::Open(iterator, _) => iterator.save(writer),
             State::Opening(_) => Ok(()),
         }
     }
 }
 
-fn returned_dataset(result: &Element, function: &str) -> Result<crate::DatasetRef> {
+fn returned_dataset(result: &Element, function: &str) -> Result<(DatasetRef, usize)> {
     match result.as_slice() {
-        [result] if result.variants().is_ok() && result.shape().rank() == 0 => dataset_of(result),
+        [result] if result.variants().is_ok() && result.shape().rank() == 0 => dataset_and_stages(result),
         _ => Err(invalid!("{function} must return a single scalar of dtype DT_VARIANT.")),
     }
 }

@@ -99,6 +99,10 @@ impl Dataset for Window {
     fn held(&self) -> Option<&[Element]> {
         Some(&self.elements)
     }
+
+    fn nesting(&self) -> usize {
+        self.elements.iter().flatten().map(Tensor::nesting).max().unwrap_or(0)
+    }
 }
 
 struct WindowIterator {

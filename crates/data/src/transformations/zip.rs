@@ -3,6 +3,7 @@
 use super::random_access::check_index;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset};
 use crate::dataset::PendingElement;
+use crate::limits::check_components;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
@@ -10,7 +11,7 @@ use crate::{
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup};
 use status::{Error, Result};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Poll, ready};
 
 pub(crate) const OPS: &[Op] = &[Op {
@@ -25,17 +26,20 @@ pub(crate) const OPS: &[Op] = &[Op {
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     dataset_kernel(setup, |_, inputs| {
         let parts = (0..inputs.len()).map(|index| input_dataset(inputs, index)).collect::<Result<Vec<_>>>()?;
+        check_components(parts.iter().map(|part| part.spec().types.len()).sum())?;
         let spec = Spec {
             types: parts.iter().flat_map(|part| part.spec().types.clone()).collect(),
             shapes: parts.iter().flat_map(|part| part.spec().shapes.clone()).collect(),
         };
-        Ok(Zip { parts, spec })
+        Ok(Zip { parts, spec, cardinality: OnceLock::new() })
     })
 }
 
 struct Zip {
     parts: Vec<DatasetRef>,
     spec: Spec,
+    /// Computed once: a dataset can be reached on very many paths.
+    cardinality: OnceLock<Cardinality>,
 }
 
 impl Dataset for Zip {
@@ -52,7 +56,7 @@ impl Dataset for Zip {
     }
 
     fn with_inputs(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
-        Some(Arc::new(Zip { parts: inputs, spec: self.spec.clone() }))
+        Some(Arc::new(Zip { parts: inputs, spec: self.spec.clone(), cardinality: OnceLock::new() }))
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
@@ -65,7 +69,8 @@ impl Dataset for Zip {
     }
 
     fn cardinality(&self) -> Cardinality {
-        self.parts.iter().map(|part| part.cardinality()).fold(Cardinality::Infinite, shorter)
+        let parts = || self.parts.iter().map(|part| part.cardinality());
+        *self.cardinality.get_or_init(|| parts().fold(Cardinality::Infinite, shorter))
     }
 
     fn check_random_indexing(&self, inputs: Vec<Result<()>>) -> Result<()> {

@@ -5,8 +5,9 @@ use crate::{RunOptions, Session, feeds};
 use graph::{AttrValue, Graph, Node, Output};
 use ops::array::constant;
 use status::Code;
+use std::sync::Arc;
 use std::time::Duration;
-use tensor::{DType, PartialShape, Tensor};
+use tensor::{DType, PartialShape, Tensor, Variant, VariantData};
 
 fn number(graph: &Graph, value: i64) -> Output {
     constant(&graph.root(), Tensor::from(value))
@@ -168,4 +169,35 @@ fn session_ends(graph: &Graph, dataset: &Output) {
     let session = Session::local(graph);
     session.execute(&begin).unwrap();
     assert_eq!(session.run::<i64>(&next).unwrap_err().code, Code::OutOfRange);
+}
+
+/// The state of a cache in files claims that it was saved very often.
+#[test]
+fn a_saved_state_with_a_wrong_number_of_files_is_an_error() {
+    let folder = std::env::temp_dir().join(format!("flowgrid-cache-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let graph = graph();
+    let name = constant(&graph.root(), Tensor::string(folder.join("cache").display().to_string()));
+    let cache = numbers(&graph, "CacheDataset", &[range(&graph, 2), name]);
+    let iterator = iterator(&graph);
+    let begin = begin(&graph, &cache, &iterator);
+    let state = graph.root().op("SerializeIterator").input(&iterator).output();
+    let saved = graph.root().op("Placeholder").attr("dtype", DType::VARIANT).output();
+    let restore = graph.root().op("DeserializeIterator").input(&iterator).input(&saved).node();
+    let next = numbers(&graph, "IteratorGetNext", &[iterator]);
+    let session = Session::local(&graph);
+    session.execute(&begin).unwrap();
+    let mut values = session.run::<Tensor>(&state).unwrap().variants().unwrap().to_vec();
+    values.push(Variant::Data(Arc::new(VariantData {
+        type_name: "tensorflow::Iterator".to_string(),
+        metadata: "Iterator::Root::Prefetch::FileCacheImpl@@cur_index@@shard_id".into(),
+        tensors: vec![Tensor::scalar(0i64), Tensor::scalar(1i64 << 40)],
+    })));
+    let values = Tensor::from_variants([values.len()], values).unwrap();
+    session.execute_with(&restore, feeds! { &saved => values }).unwrap();
+    assert_eq!((session.run(&next), session.run(&next)), (Ok(0i64), Ok(1i64)));
+    let error = session.run::<i64>(&next).unwrap_err();
+    assert_eq!(error.code, Code::NotFound, "{error}");
+    assert!(error.message.contains("consists of 1099511627777 files"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -1,9 +1,10 @@
 //! The dataset that a function makes of the shards of a saved dataset, once the function has returned.
 
 use super::reader::{Nested, ShardReader};
+use crate::dataset::dataset_and_stages;
 use crate::{
     Call, DatasetRef, FunctionRun, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader, StateWriter,
-    dataset_of, dataset_tensor,
+    dataset_tensor,
 };
 use io::snapshot::{Metadata, shard_folders};
 use io::{Compression, FileSystems};
@@ -69,7 +70,8 @@ pub(super) struct LateInput {
 enum State {
     New,
     Calling(Call),
-    Ready(Input),
+    /// With the pipeline of the input.
+    Ready(Input, Arc<Pipeline>),
 }
 
 impl LateInput {
@@ -79,7 +81,7 @@ impl LateInput {
         LateInput { function, shards, pipeline, prefix, state: State::New, saved: None }
     }
 
-    fn poll_input(&mut self, ctx: &PollContext<'_>) -> Poll<Result<&mut Input>> {
+    fn poll_input(&mut self, ctx: &PollContext<'_>) -> Poll<Result<(&mut Input, &Arc<Pipeline>)>> {
         if let State::New = self.state {
             match dataset_tensor(self.shards.clone()) {
                 Ok(shards) => self.state = State::Calling(self.function.call(smallvec![shards])),
@@ -90,50 +92,51 @@ impl LateInput {
             let results = ready!(call.poll(ctx));
             self.state = State::New;
             match results.and_then(|results| self.begin(&results)) {
-                Ok(input) => self.state = State::Ready(input),
+                Ok((input, pipeline)) => self.state = State::Ready(input, pipeline),
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
         match &mut self.state {
-            State::Ready(input) => Poll::Ready(Ok(input)),
+            State::Ready(input, pipeline) => Poll::Ready(Ok((input, pipeline))),
             _ => Poll::Pending,
         }
     }
 
-    fn begin(&mut self, results: &[tensor::Tensor]) -> Result<Input> {
+    fn begin(&mut self, results: &[tensor::Tensor]) -> Result<(Input, Arc<Pipeline>)> {
         let [dataset] = results else { return Err(invalid!("reader_func returns more than one argument.")) };
-        let place = Place { pipeline: self.pipeline.clone(), prefix: self.prefix.clone() };
-        let mut input = place.input(&dataset_of(dataset)?)?;
+        let (dataset, stages) = dataset_and_stages(dataset)?;
+        let place = Place { pipeline: self.pipeline.nested(stages)?, prefix: self.prefix.clone() };
+        let mut input = place.input(&dataset)?;
         if let Some(saved) = self.saved.take() {
             input.restore_present(&saved)?;
         }
-        Ok(input)
+        Ok((input, place.pipeline))
     }
 
     pub(super) fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
         match ready!(self.poll_input(ctx)) {
-            Ok(input) => input.poll_next(ctx),
+            Ok((input, pipeline)) => input.poll_next(&mut ctx.below(pipeline)),
             Err(error) => Poll::Ready(Err(error)),
         }
     }
 
     pub(super) fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
         match ready!(self.poll_input(ctx)) {
-            Ok(input) => crate::iterate::settle_all(input.as_list(), ctx),
+            Ok((input, pipeline)) => crate::iterate::settle_all(input.as_list(), &mut ctx.below(pipeline)),
             Err(error) => Poll::Ready(Err(error)),
         }
     }
 
     pub(super) fn as_list(&mut self) -> Vec<&mut dyn Iterate> {
         match &mut self.state {
-            State::Ready(input) => input.as_list(),
+            State::Ready(input, _) => input.as_list(),
             _ => Vec::new(),
         }
     }
 
     pub(super) fn save(&self, writer: &mut StateWriter) -> Result<()> {
         match &self.state {
-            State::Ready(input) => input.save_present(writer),
+            State::Ready(input, _) => input.save_present(writer),
             _ => Ok(()),
         }
     }

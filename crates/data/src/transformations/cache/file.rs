@@ -6,7 +6,7 @@ use crate::{
 };
 use io::bundle::{MergeOptions, data_path, index_path, merge_bundles};
 use io::{Bundle, BundleWriter, FileSystems};
-use status::{Code, Result, already_exists, internal, invalid};
+use status::{Code, Result, already_exists, internal, invalid, not_found};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -289,12 +289,27 @@ impl Writer {
         Ok(())
     }
 
+    /// The name of a checkpoint that was written. The number of them may come from a saved state, which may be wrong.
+    fn written_shard(&self, number: usize) -> Result<String> {
+        let name = self.dataset.shard(number);
+        match self.dataset.systems.exists(&index_path(&name))? {
+            true => Ok(name),
+            false => Err(not_found!(
+                "The cache {} consists of {} files, of which {} does not exist; delete its files and initialize the \
+                 iterator again",
+                self.dataset.name,
+                self.shard.saturating_add(1),
+                index_path(&name)
+            )),
+        }
+    }
+
     /// Makes one checkpoint of all.
     fn finish(&mut self) -> Result<()> {
         self.is_complete = true;
         self.bundle.take().map_or(Ok(()), BundleWriter::finish)?;
         let (dataset, systems) = (&self.dataset, &self.dataset.systems);
-        let shards: Vec<String> = (0..=self.shard).map(|number| dataset.shard(number)).collect();
+        let shards = (0..=self.shard).map(|number| self.written_shard(number)).collect::<Result<Vec<_>>>()?;
         let shards: Vec<&str> = shards.iter().map(String::as_str).collect();
         merge_bundles(systems, &shards, &dataset.name, MergeOptions::default())?;
         for number in 0..=self.shard {
