@@ -88,7 +88,8 @@ mod training;
 
 pub use checkpoint;
 pub use input::{
-    self, CsvOptions, Dataset, DatasetIterator, ElementValues, Elements, Feature, Features, Structure, parse_example,
+    self, CsvOptions, Dataset, DatasetIterator, ElementValues, Elements, Feature, Features, PaddedBatchOptions,
+    Structure, parse_example,
 };
 pub use io::example::{Example, SequenceExample, Values};
 pub use io::{Compression, RecordReader, RecordWriter};
@@ -99,7 +100,7 @@ pub use session::{chrome_trace, cluster_from_text, feeds, tf_config};
 pub use status::{Code, Error, Result};
 pub use store;
 pub use tensor::{DType, PartialShape, Shape, Tensor};
-pub use train::{self, Slices, gradient, gradients, gradients_with, latest_checkpoint, latest_checkpoint_on};
+pub use train::{self, gradient, gradients, gradients_with, latest_checkpoint, latest_checkpoint_on};
 
 /// One builder for each op, as in TensorFlow's `tf.raw_ops`.
 pub mod raw_ops {

@@ -188,3 +188,19 @@ pub use train::Optimizer;
 /// ```
 #[doc(inline)]
 pub use train::Saver;
+
+/// Rows of a gradient that is zero elsewhere.
+///
+/// ```
+/// use flowgrid::{Slices, prelude::*};
+///
+/// let graph = Graph::new();
+/// let table = Variable::zeros(&graph.root(), "table", [1000, 4]);
+/// let rows = table.gather(&graph.root().constant([3i32, 7]));
+/// let gradients = Optimizer::new(GradientDescent::new(0.1)).compute_gradients(&rows.sum())?;
+/// let Some(Gradient::Sparse(Slices { indices, .. })) = &gradients[0].0 else { panic!("two rows have a gradient") };
+/// assert_eq!(Session::local(&graph).run::<[i32; 2]>(indices)?, [3, 7]);
+/// # Ok::<(), Error>(())
+/// ```
+#[doc(inline)]
+pub use train::Slices;

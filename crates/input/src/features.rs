@@ -53,6 +53,12 @@ impl Feature {
         Feature { dtype, kind: Kind::Ragged }
     }
 
+    /// The type of its values.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
     /// The same fixed feature with a default for examples that do not have it.
     pub fn or(mut self, default: Tensor) -> Feature {
         if let Kind::Fixed(_, value) = &mut self.kind {
@@ -63,6 +69,24 @@ impl Feature {
 }
 
 /// The parsed features of one example or of several.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_input::{Feature, parse_example};
+/// use graph::Graph;
+/// use io::example::{Example, Values};
+/// use tensor::{DType, Tensor};
+///
+/// let graph = Graph::with_ops(data::registry());
+/// let message = Example::new().with("words", Values::from("cat")).encode();
+/// let message = ops::array::constant(&graph.root(), Tensor::string(message));
+/// let features = parse_example(&message, &[("words", Feature::ragged(DType::STRING))])?;
+/// let [values, splits] = features.ragged("words")?;
+/// assert_eq!((values.dtype(), splits.dtype()), (DType::STRING, DType::I64));
+/// assert!(features.dense("words").is_err());
+/// # Ok::<(), status::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Features(BTreeMap<String, Vec<Output>>);
 
@@ -81,6 +105,11 @@ impl Features {
     /// Values and row splits of a ragged feature.
     pub fn ragged(&self, name: &str) -> Result<[Output; 2]> {
         self.get(name)
+    }
+
+    /// Removes the components of a feature.
+    pub(crate) fn take(&mut self, name: &str) -> Vec<Output> {
+        self.0.remove(name).unwrap_or_default()
     }
 
     fn get<const N: usize>(&self, name: &str) -> Result<[Output; N]> {

@@ -2,7 +2,9 @@
 
 use crate::{Compression, Dataset};
 use graph::{Output, Scope};
+use io::fs::path::to_str;
 use status::Result;
+use std::path::Path;
 use tensor::{Bytes, DType, PartialShape, Tensor};
 
 /// How a file of comma-separated values is read.
@@ -38,13 +40,56 @@ impl Default for CsvOptions {
 
 impl Dataset {
     /// The lines of text files, without their ends.
-    pub fn text_lines<N: AsRef<str>>(scope: &Scope, files: impl IntoIterator<Item = N>) -> Dataset {
-        Dataset::strings(scope, "TextLineDataset", &names(scope, files), Compression::None)
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let path = std::env::temp_dir().join(format!("flowgrid-doc-lines-{}", std::process::id()));
+    /// std::fs::write(&path, "one\ntwo\n")?;
+    /// let lines = Dataset::text_lines(&Graph::with_ops(data::registry()).root(), [&path]);
+    /// assert_eq!(lines.values::<String>()?.collect::<Result<Vec<_>, _>>()?, ["one", "two"]);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), status::Error>(())
+    /// ```
+    pub fn text_lines<N: AsRef<Path>>(scope: &Scope, files: impl IntoIterator<Item = N>) -> Dataset {
+        Dataset::text_lines_with(scope, files, Compression::None)
+    }
+
+    /// The lines of compressed text files, without their ends.
+    pub fn text_lines_with<N: AsRef<Path>>(
+        scope: &Scope,
+        files: impl IntoIterator<Item = N>,
+        compression: Compression,
+    ) -> Dataset {
+        Dataset::strings(scope, "TextLineDataset", &names(scope, files), compression)
     }
 
     /// The records of TFRecord files.
-    pub fn tf_records<N: AsRef<str>>(scope: &Scope, files: impl IntoIterator<Item = N>) -> Dataset {
-        Dataset::tf_records_of(&names(scope, files), Compression::None)
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    /// use io::RecordWriter;
+    ///
+    /// let path = std::env::temp_dir().join(format!("flowgrid-doc-records-{}", std::process::id()));
+    /// RecordWriter::create(&path)?.write_all(["one", "two"])?;
+    /// let records = Dataset::tf_records(&Graph::with_ops(data::registry()).root(), [&path]);
+    /// assert_eq!(records.values::<String>()?.collect::<Result<Vec<_>, _>>()?, ["one", "two"]);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), status::Error>(())
+    /// ```
+    pub fn tf_records<N: AsRef<Path>>(scope: &Scope, files: impl IntoIterator<Item = N>) -> Dataset {
+        Dataset::tf_records_with(scope, files, Compression::None)
+    }
+
+    /// The records of compressed TFRecord files.
+    pub fn tf_records_with<N: AsRef<Path>>(
+        scope: &Scope,
+        files: impl IntoIterator<Item = N>,
+        compression: Compression,
+    ) -> Dataset {
+        Dataset::tf_records_of(&names(scope, files), compression)
     }
 
     /// The records of TFRecord files, whose names are an output of the graph.
@@ -53,7 +98,7 @@ impl Dataset {
     }
 
     /// The records of files of records of one length, with a header and a footer that are skipped.
-    pub fn fixed_length_records<N: AsRef<str>>(
+    pub fn fixed_length_records<N: AsRef<Path>>(
         scope: &Scope,
         files: impl IntoIterator<Item = N>,
         record: usize,
@@ -76,7 +121,23 @@ impl Dataset {
 
     /// The lines of files of comma-separated values. The defaults give the type of each field; one without elements says
     /// that the field is required.
-    pub fn csv<N: AsRef<str>>(
+    ///
+    /// ```
+    /// use flowgrid_input::{CsvOptions, Dataset};
+    /// use graph::Graph;
+    /// use tensor::{DType, Tensor};
+    ///
+    /// let path = std::env::temp_dir().join(format!("flowgrid-doc-csv-{}", std::process::id()));
+    /// std::fs::write(&path, "1,0.5\n2,\n")?;
+    /// let defaults = [Tensor::zeros_of(DType::I64, [0])?, Tensor::scalar(-1f32)];
+    /// let graph = Graph::with_ops(data::registry());
+    /// let rows = Dataset::csv(&graph.root(), [&path], &defaults, &CsvOptions::default());
+    /// let second = rows.iter()?.nth(1).expect("two rows")?;
+    /// assert_eq!((second[0].to_scalar::<i64>()?, second[1].to_scalar::<f32>()?), (2, -1.0));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), status::Error>(())
+    /// ```
+    pub fn csv<N: AsRef<Path>>(
         scope: &Scope,
         files: impl IntoIterator<Item = N>,
         defaults: &[Tensor],
@@ -107,10 +168,15 @@ impl Dataset {
     }
 }
 
-fn names<N: AsRef<str>>(scope: &Scope, files: impl IntoIterator<Item = N>) -> Output {
-    let names: Vec<Bytes> = files.into_iter().map(|name| Bytes::copy_from_slice(name.as_ref().as_bytes())).collect();
-    let tensor: Result<Tensor> = Tensor::from_strings([names.len()], names);
-    constant(scope, tensor.expect("as many names as the shape says"))
+/// The names of files; one that is not UTF-8 is a building error.
+fn names<N: AsRef<Path>>(scope: &Scope, files: impl IntoIterator<Item = N>) -> Output {
+    let name = |file: N| Ok(Bytes::copy_from_slice(to_str(file.as_ref())?.as_bytes()));
+    let names: Result<Vec<Bytes>> = files.into_iter().map(name).collect();
+    let names = names.unwrap_or_else(|error| {
+        scope.graph().fail(error);
+        Vec::new()
+    });
+    constant(scope, Tensor::from_strings([names.len()], names).expect("as many names as the shape says"))
 }
 
 fn constant(scope: &Scope, value: Tensor) -> Output {

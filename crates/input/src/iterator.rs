@@ -2,6 +2,7 @@
 
 use crate::dataset::type_list;
 use crate::{Dataset, Structure};
+use graph::builtin_ops::PLACEHOLDER;
 use graph::{AttrList, AttrValue, Function, Node, Output, Scope, copied_function};
 use std::collections::BTreeMap;
 use tensor::{DType, PartialShape};
@@ -88,12 +89,41 @@ impl DatasetIterator {
         &self.handle
     }
 
+    /// The name of the state in checkpoints: that of TensorFlow's `make_saveable_from_iterator`.
+    pub fn state_name(&self) -> String {
+        format!("{}_STATE", self.handle.name())
+    }
+
+    /// The state of the iterator, which says what its next element is. Savers write it to checkpoints.
+    pub fn state(&self) -> Output {
+        let built = self.handle.scope().beside(self.handle.node()).op("SerializeIterator").input(&self.handle);
+        built.attr("external_state_policy", FAIL).output()
+    }
+
+    /// The node that continues the iterator from a state of an equal pipeline. The initializer runs before it, unless it
+    /// depends on placeholders: then it must have been run.
+    pub fn restore(&self, scope: &Scope, state: &Output) -> Node {
+        let built = scope.beside(self.handle.node()).op("DeserializeIterator");
+        let built = built.input(&self.handle).input(state);
+        match self.initializer.as_ref().filter(|initializer| !is_fed(initializer)) {
+            Some(initializer) => built.after(initializer).node(),
+            None => built.node(),
+        }
+    }
+
     /// The components of the next element.
     pub fn next<A: Structure>(&self) -> status::Result<A> {
         let built = self.handle.scope().op("IteratorGetNext").input(&self.handle);
         let built = built.attr("output_types", type_list(&self.types)).attr("output_shapes", shape_list(&self.shapes));
         A::pack(built.outputs())
     }
+}
+
+/// TensorFlow's number for: a pipeline with state that is not saved is an error.
+const FAIL: i64 = 2;
+
+fn is_fed(node: &Node) -> bool {
+    node.with_ancestors().iter().any(|node| node.op() == PLACEHOLDER)
 }
 
 fn shape_list(shapes: &[PartialShape]) -> AttrValue {

@@ -20,6 +20,9 @@ mod dataset;
 mod features;
 mod files;
 mod iterator;
+mod padding;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod run;
 mod shapes;
 mod structure;
@@ -29,6 +32,7 @@ pub use dataset::Dataset;
 pub use features::{Feature, Features, parse_example};
 pub use files::CsvOptions;
 pub use iterator::DatasetIterator;
+pub use padding::PaddedBatchOptions;
 pub use run::{ElementValues, Elements};
 pub use structure::Structure;
 

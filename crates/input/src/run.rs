@@ -8,6 +8,19 @@ use std::marker::PhantomData;
 use tensor::Tensor;
 
 /// The elements of a dataset, as the tensors of their components. Ends at the end of the dataset, or after an error.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_input::{Dataset, Elements};
+/// use graph::Graph;
+///
+/// let graph = Graph::with_ops(data::registry());
+/// let elements: Elements = Dataset::range(&graph.root(), 0..3).batch(2).iter()?;
+/// let sizes: Vec<usize> = elements.map(|batch| Ok(batch?[0].shape().elements())).collect::<status::Result<_>>()?;
+/// assert_eq!(sizes, [2, 1]);
+/// # Ok::<(), status::Error>(())
+/// ```
 pub struct Elements {
     session: Session,
     next: Vec<Output>,
@@ -15,6 +28,18 @@ pub struct Elements {
 }
 
 /// The elements of a dataset of one component as values of the program.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_input::{Dataset, ElementValues};
+/// use graph::Graph;
+///
+/// let graph = Graph::with_ops(data::registry());
+/// let mut numbers: ElementValues<i64> = Dataset::range(&graph.root(), 5..7).values()?;
+/// assert_eq!((numbers.next().transpose()?, numbers.count()), (Some(5), 1));
+/// # Ok::<(), status::Error>(())
+/// ```
 pub struct ElementValues<T> {
     elements: Elements,
     value: PhantomData<fn() -> T>,

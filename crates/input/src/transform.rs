@@ -1,7 +1,7 @@
 //! Transformations of datasets.
 
 use crate::shapes::{common, with_first};
-use crate::{Dataset, Structure};
+use crate::{Dataset, Feature, PaddedBatchOptions, Structure, parse_example};
 use graph::{AttrList, AttrValue, Function, FunctionBuilder, OpBuilder, Output};
 use status::{Result, invalid};
 use tensor::{DType, PartialShape, Tensor};
@@ -16,17 +16,40 @@ struct Built {
 
 impl Dataset {
     /// Applies a function to each element.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::{Graph, Output};
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..3);
+    /// let squares = numbers.map(|x: Output| &x * &x);
+    /// assert_eq!(squares.values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1, 4]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn map<A: Structure, B: Structure>(&self, function: impl FnOnce(A) -> B) -> Dataset {
         self.or_failed(
-            self.function("map", function)
+            self.function("map", |element| Ok(function(element)))
                 .map(|built| self.calling("MapDataset", built, |op| op.attr("preserve_cardinality", true))),
         )
     }
 
     /// As `map`, with up to `calls` calls at the same time; the order of the elements stays. 0 leaves the number to the
     /// runtime.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::{Graph, Output};
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..3);
+    /// let squares = numbers.parallel_map(2, |x: Output| &x * &x);
+    /// assert_eq!(squares.values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1, 4]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn parallel_map<A: Structure, B: Structure>(&self, calls: usize, function: impl FnOnce(A) -> B) -> Dataset {
         let calls = self.number(if calls == 0 { -1 } else { calls as i64 });
+        let function = |element| Ok(function(element));
         self.or_failed(self.function("parallel_map", function).map(|built| {
             let (types, shapes) = (built.types, built.shapes);
             Dataset::build(self.scope(), "ParallelMapDatasetV2", types, shapes, |op| {
@@ -36,8 +59,47 @@ impl Dataset {
         }))
     }
 
+    /// Parses Example messages, as TFRecord files hold them. An element has the components of each feature, in the order of
+    /// the list: one of a fixed feature or a sequence, three of a sparse feature, two of a ragged one.
+    ///
+    /// ```
+    /// use flowgrid_input::{Dataset, Feature};
+    /// use graph::{Graph, Output};
+    /// use io::example::Example;
+    /// use tensor::DType;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let records = [2i64, 3].map(|n| String::from_utf8_lossy(&Example::new().with("n", n).encode()).into_owned());
+    /// let parsed = Dataset::from_iterator(&graph.root(), records).parse_example(&[("n", Feature::fixed(DType::I64, &[]))]);
+    /// let squares = parsed.map(|n: Output| &n * &n);
+    /// assert_eq!(squares.values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [4, 9]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
+    pub fn parse_example(&self, features: &[(&str, Feature)]) -> Dataset {
+        let parse = |record: Output| -> Result<Vec<Output>> {
+            let mut parsed = parse_example(&record, features)?;
+            Ok(features.iter().flat_map(|(name, _)| parsed.take(name)).collect())
+        };
+        self.or_failed(
+            self.function("parse_example", parse)
+                .map(|built| self.calling("MapDataset", built, |op| op.attr("preserve_cardinality", true))),
+        )
+    }
+
     /// Keeps the elements for which the function returns true.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::{Graph, Output};
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..4);
+    /// let small = numbers.filter(|x: Output| ops::raw::less(&x, &x.like(2.0)).output());
+    /// assert_eq!(small.values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn filter<A: Structure>(&self, predicate: impl FnOnce(A) -> Output) -> Dataset {
+        let predicate = |element| Ok(predicate(element));
         self.or_failed(self.function("filter", predicate).and_then(|built| {
             if built.types != [DType::BOOL] {
                 return Err(invalid!("The predicate of a filter must return one bool, not {:?}", built.types));
@@ -47,6 +109,17 @@ impl Dataset {
     }
 
     /// Replaces each element by the elements of the dataset that the function returns.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::{Graph, Output};
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..4);
+    /// let pairs = numbers.batch(2).flat_map(|pair: Output| Dataset::from_slices(pair).repeat(2));
+    /// assert_eq!(pairs.values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1, 0, 1, 2, 3, 2, 3]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn flat_map<A: Structure>(&self, function: impl FnOnce(A) -> Dataset) -> Dataset {
         self.or_failed(
             self.dataset_function("flat_map", function).map(|built| self.calling("FlatMapDataset", built, |op| op)),
@@ -54,6 +127,17 @@ impl Dataset {
     }
 
     /// Takes elements in turn from the datasets that the function returns for `cycle` elements at a time, `block` from each.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::{Graph, Output};
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..4);
+    /// let mixed = numbers.batch(2).interleave(2, 1, |pair: Output| Dataset::from_slices(pair));
+    /// assert_eq!(mixed.values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 2, 1, 3]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn interleave<A: Structure>(&self, cycle: usize, block: usize, function: impl FnOnce(A) -> Dataset) -> Dataset {
         let (cycle, block) = (self.number(cycle as i64), self.number(block as i64));
         self.or_failed(self.dataset_function("interleave", function).map(|built| {
@@ -66,11 +150,31 @@ impl Dataset {
     }
 
     /// Joins `size` consecutive elements along a new first dimension; the last batch may be smaller.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..3);
+    /// assert_eq!(numbers.batch(2).values::<Vec<i64>>()?.collect::<Result<Vec<_>, _>>()?, [vec![0, 1], vec![2]]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn batch(&self, size: usize) -> Dataset {
         self.batch_of(size, false)
     }
 
     /// As `batch`, without a smaller last batch, so that the size is known while the graph is built.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..3);
+    /// assert_eq!(numbers.full_batches(2).values::<Vec<i64>>()?.collect::<Result<Vec<_>, _>>()?, [[0, 1]]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn full_batches(&self, size: usize) -> Dataset {
         self.batch_of(size, true)
     }
@@ -83,28 +187,53 @@ impl Dataset {
     }
 
     /// As `batch`, for elements of different sizes: they are padded with zeros or empty strings to the largest of the batch.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let rows = Dataset::from_iterator(&graph.root(), [vec![1i64], vec![2, 3]]);
+    /// let batches: Vec<Vec<[i64; 2]>> = rows.padded_batch(2).values()?.collect::<Result<_, _>>()?;
+    /// assert_eq!(batches, [[[1, 0], [2, 3]]]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn padded_batch(&self, size: usize) -> Dataset {
-        if let Some(shape) = self.shapes().iter().find(|shape| shape.dims().is_none()) {
-            return self
-                .failed(invalid!("A padded batch needs elements of known rank, but a component has shape {shape}"));
-        }
+        self.padded_batch_with(size, &PaddedBatchOptions::default())
+    }
+
+    /// As `padded_batch`, with options.
+    pub fn padded_batch_with(&self, size: usize, options: &PaddedBatchOptions) -> Dataset {
+        self.or_failed(self.padded(size, options))
+    }
+
+    fn padded(&self, size: usize, options: &PaddedBatchOptions) -> Result<Dataset> {
+        let shapes = options.padded_shapes(self.shapes())?;
         let dims = |shape: &PartialShape| self.constant(Tensor::vector(shape.dims().unwrap_or_default()));
-        let padded: Vec<Output> = self.shapes().iter().map(dims).collect();
-        let value = |&dtype: &DType| Tensor::zeros_of(dtype, tensor::Shape::scalar()).map(|zero| self.constant(zero));
-        let values = match self.types().iter().map(value).collect::<Result<Vec<Output>>>() {
-            Ok(values) => values,
-            Err(error) => return self.failed(error),
-        };
-        let shapes: Vec<PartialShape> = self.shapes().iter().map(|shape| with_first(shape, -1)).collect();
-        let (size, full) = (self.number(size as i64), self.constant(Tensor::scalar(false)));
+        let padded: Vec<Output> = shapes.iter().map(dims).collect();
+        let values = options.padding_values(self.types())?;
+        let values: Vec<Output> = values.into_iter().map(|value| self.constant(value)).collect();
+        let first = if options.drop_remainder { size as i64 } else { -1 };
+        let shapes: Vec<PartialShape> = shapes.iter().map(|shape| with_first(shape, first)).collect();
+        let (size, full) = (self.number(size as i64), self.constant(Tensor::scalar(options.drop_remainder)));
         let list = AttrList { shapes: shapes.clone(), ..AttrList::default() };
         let built = self.scope().op("PaddedBatchDatasetV2").input(self.handle()).input(&size).inputs(&padded);
         let built = built.inputs(&values).input(&full).attr("output_shapes", AttrValue::from(list));
-        Dataset::from_output(built.output(), self.types().to_vec(), shapes)
+        Ok(Dataset::from_output(built.output(), self.types().to_vec(), shapes))
     }
 
     /// Returns the elements in random order, chosen from a buffer of `buffer` elements, and in another order each time it is
     /// repeated. Equal seeds give equal orders, those of TensorFlow; `None` takes the seed of the graph.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..8);
+    /// assert_eq!(numbers.shuffle(4, Some(7)).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 4, 2, 3, 5, 6, 1, 7]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn shuffle(&self, buffer: usize, seed: Option<i64>) -> Dataset {
         let (seed, seed2) = self.scope().graph().seeds(seed);
         let inputs = [buffer as i64, seed, seed2].map(|value| self.number(value));
@@ -112,36 +241,96 @@ impl Dataset {
     }
 
     /// The elements `count` times.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..2);
+    /// assert_eq!(numbers.repeat(2).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1, 0, 1]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn repeat(&self, count: u64) -> Dataset {
         let count = self.number(i64::try_from(count).unwrap_or(i64::MAX));
         self.same("RepeatDataset", |op| op.input(&count))
     }
 
     /// The elements again and again, without an end.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..2);
+    /// assert_eq!(numbers.repeat_forever().take(3).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1, 0]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn repeat_forever(&self) -> Dataset {
         let count = self.number(-1);
         self.same("RepeatDataset", |op| op.input(&count))
     }
 
     /// The first `count` elements.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..5);
+    /// assert_eq!(numbers.take(2).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn take(&self, count: usize) -> Dataset {
         let count = self.number(count as i64);
         self.same("TakeDataset", |op| op.input(&count))
     }
 
     /// All but the first `count` elements.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..5);
+    /// assert_eq!(numbers.skip(3).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [3, 4]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn skip(&self, count: usize) -> Dataset {
         let count = self.number(count as i64);
         self.same("SkipDataset", |op| op.input(&count))
     }
 
     /// Every `shards`-th element, from the one with number `index` on: the part of one worker.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..5);
+    /// assert_eq!(numbers.shard(2, 1).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [1, 3]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn shard(&self, shards: usize, index: usize) -> Dataset {
         let (shards, index) = (self.number(shards as i64), self.number(index as i64));
         self.same("ShardDataset", |op| op.input(&shards).input(&index))
     }
 
     /// The elements of this dataset, then those of another one with equal types.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..2);
+    /// assert_eq!(numbers.concatenate(&numbers).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1, 0, 1]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn concatenate(&self, other: &Dataset) -> Dataset {
         let pairs = self.shapes().iter().zip(other.shapes());
         let shapes = pairs.map(|(a, b)| common([a.clone(), b.clone()].into_iter())).collect();
@@ -149,6 +338,17 @@ impl Dataset {
     }
 
     /// Elements with the components of one element of each dataset; it ends with the shortest.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::{Graph, Output};
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..3);
+    /// let sums = Dataset::zip(&[&numbers, &numbers.skip(1)]).map(|(a, b): (Output, Output)| a + b);
+    /// assert_eq!(sums.values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [1, 3]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     ///
     /// # Panics
     ///
@@ -162,6 +362,16 @@ impl Dataset {
     }
 
     /// Keeps the elements in memory after the first time.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..2);
+    /// assert_eq!(numbers.cache().repeat(2).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1, 0, 1]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn cache(&self) -> Dataset {
         self.cache_in("")
     }
@@ -173,6 +383,16 @@ impl Dataset {
     }
 
     /// Computes up to `buffer` elements ahead; 0 leaves the number to the runtime.
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::Graph;
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..2);
+    /// assert_eq!(numbers.prefetch(1).values::<i64>()?.collect::<Result<Vec<_>, _>>()?, [0, 1]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn prefetch(&self, buffer: usize) -> Dataset {
         let buffer = self.number(if buffer == 0 { -1 } else { buffer as i64 });
         self.same("PrefetchDataset", |op| op.input(&buffer))
@@ -180,6 +400,19 @@ impl Dataset {
 
     /// Windows of `size` consecutive elements, each of which begins `shift` elements after the one before; incomplete windows
     /// are dropped if `full` is set. Each component of a window is a dataset: see [`Dataset::from_output`].
+    ///
+    /// ```
+    /// use flowgrid_input::Dataset;
+    /// use graph::{Graph, Output};
+    /// use tensor::{DType, PartialShape};
+    ///
+    /// let graph = Graph::with_ops(data::registry());
+    /// let numbers = Dataset::range(&graph.root(), 0..4);
+    /// let whole = |window: Output| Dataset::from_output(window, vec![DType::I64], vec![PartialShape::scalar()]).batch(3);
+    /// let windows = numbers.window(3, 1, true).flat_map(whole);
+    /// assert_eq!(windows.values::<Vec<i64>>()?.collect::<Result<Vec<_>, _>>()?, [[0, 1, 2], [1, 2, 3]]);
+    /// # Ok::<(), status::Error>(())
+    /// ```
     pub fn window(&self, size: usize, shift: usize, full: bool) -> Dataset {
         let numbers = [size, shift, 1].map(|value| self.number(value as i64));
         let full = self.constant(Tensor::scalar(full));
@@ -196,9 +429,9 @@ impl Dataset {
         })
     }
 
-    fn function<A: Structure, B: Structure>(&self, name: &str, function: impl FnOnce(A) -> B) -> Result<Built> {
+    fn function<A: Structure, B: Structure>(&self, name: &str, function: impl FnOnce(A) -> Result<B>) -> Result<Built> {
         let (body, arguments) = self.begin_function()?;
-        let results = function(arguments).unpack();
+        let results = function(arguments)?.unpack();
         let (types, shapes) =
             (results.iter().map(Output::dtype).collect(), results.iter().map(Output::shape).collect());
         let (function, captured) = body.finish(self.scope().graph(), name, &results)?;

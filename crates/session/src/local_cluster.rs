@@ -49,6 +49,23 @@ impl LocalCluster {
         of_job.map(|(_, server)| server.target().to_string()).collect()
     }
 
+    /// Calls a function for each task of a job, all at the same time, with its index and target; gives the results in order.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the function does.
+    pub fn on_each_task<T: Send>(&self, job: &str, work: impl Fn(usize, &str) -> Result<T> + Sync) -> Result<Vec<T>> {
+        let (targets, work) = (self.targets(job), &work);
+        std::thread::scope(|scope| {
+            let started = targets.iter().enumerate().map(|(task, target)| scope.spawn(move || work(task, target)));
+            let started: Vec<_> = started.collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<T>>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            started.into_iter().map(join).collect()
+        })
+    }
+
     /// The server of a task, if it has not been stopped.
     pub fn server(&self, job: &str, index: u32) -> Option<&Server> {
         let mut servers = self.servers.iter();

@@ -145,6 +145,18 @@ pub struct Error {
 }
 
 /// A value or an [`Error`].
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_status::{Code, Result};
+///
+/// fn lines(path: &str) -> Result<usize> {
+///     Ok(std::fs::read_to_string(path)?.lines().count())
+/// }
+///
+/// assert_eq!(lines("/no/such/file").unwrap_err().code, Code::NotFound);
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

@@ -1,10 +1,10 @@
 //! The nodes that save and restore, with the names that TensorFlow's saver gives them.
 
-use super::saveable::Saveable;
+use super::saveable::{Saveable, Source};
 use graph::builtin_ops::CONST;
 use graph::{AttrList, AttrValue, DeviceSpec, Node, Output, Scope};
 use io::saved_model::Saver as SaverDef;
-use layers::Kind;
+use layers::{Kind, Variable};
 use ops::checkpoint::{RESTORE_V2, SAVE_V2, SHARDED_FILENAME};
 use ops::control::group_in;
 use ops::raw;
@@ -67,7 +67,7 @@ fn save_to(scope: &Scope, filename: &Output, saveables: &[&Saveable]) -> Output 
 fn restore_from(scope: &Scope, at: &Scope, filename: &Output, saveables: &[&Saveable]) -> Vec<Node> {
     let restore = unique(scope, RESTORE_V2);
     let (names, slices) = names_and_slices(at, &restore, saveables);
-    let dtypes: Vec<DType> = saveables.iter().map(|saveable| saveable.variable.dtype()).collect();
+    let dtypes: Vec<DType> = saveables.iter().map(|saveable| saveable.dtype()).collect();
     let read = raw::restore_v2(&filename.seen_from(at), &names, &slices, &dtypes).named(&restore).node();
     let assign = |(place, saveable): (usize, &&Saveable)| assign(scope, saveable, &read.output(place));
     saveables.iter().enumerate().map(assign).collect()
@@ -80,17 +80,24 @@ fn names_and_slices(scope: &Scope, of: &str, saveables: &[&Saveable]) -> (Output
     (names, constant(scope, &format!("{of}/shape_and_slices"), slices.into()))
 }
 
-/// Assigns the value that was read to a variable.
+/// Gives the value that was read to a variable or an iterator.
 fn assign(scope: &Scope, saveable: &Saveable, value: &Output) -> Node {
     let scope = scope.on_any_device().on(&saveable.device);
-    let handle = &saveable.variable.handle().seen_from(&scope);
-    match saveable.variable.kind() {
+    match &saveable.source {
+        Source::Variable(variable) => assign_variable(&scope, variable, value),
+        Source::Iterator(iterator, _) => iterator.restore(&scope, value),
+    }
+}
+
+fn assign_variable(scope: &Scope, variable: &Variable, value: &Output) -> Node {
+    let handle = &variable.handle().seen_from(scope);
+    match variable.kind() {
         Kind::Resource => {
-            let value = raw::identity(&value.seen_from(&scope)).output();
+            let value = raw::identity(&value.seen_from(scope)).output();
             raw::assign_variable_op(handle, &value).node()
         }
         Kind::Reference => {
-            let known = saveable.variable.shape().known().is_some();
+            let known = variable.shape().known().is_some();
             let op = raw::assign(handle, value).attr("use_locking", true);
             op.attr("validate_shape", known).attr("_class", beside_attr(handle.node())).node()
         }

@@ -70,7 +70,7 @@ impl ProgressReporter {
         };
         let (saved, restored) =
             (counters(StateRole::Saves, "bytes_saved"), counters(StateRole::Restores, "bytes_restored"));
-        ProgressReporter { report, total: saveables.iter().map(size).sum(), saved, restored }
+        ProgressReporter { report, total: saveables.iter().map(Saveable::size).sum(), saved, restored }
     }
 
     /// Calls `work` and reports its progress, at least at the beginning and at the end.
@@ -133,10 +133,4 @@ fn counter(scope: &Scope, name: &str) -> Output {
     let handle = raw::var_handle_op(scope, DType::I64, &PartialShape::scalar()).named(name);
     let handle = handle.attr("container", COUNTERS).attr("shared_name", name).output();
     read_variable(&handle, DType::I64)
-}
-
-/// The size of a variable in bytes; zero if its shape is unknown.
-fn size(saveable: &Saveable) -> u64 {
-    let (shape, dtype) = (saveable.variable.shape(), saveable.variable.dtype());
-    shape.known().map_or(0, |shape| (shape.elements() * dtype.size()) as u64)
 }

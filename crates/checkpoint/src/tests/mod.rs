@@ -1,6 +1,7 @@
 //! Savers, meta graphs and saved models against the files and nodes of TensorFlow.
 
 mod averages;
+mod iterators;
 mod meta_graph;
 mod saver;
 mod saver_options;

@@ -46,9 +46,9 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Copies records as they are, whatever they contain.
 fn shard_records(input: &RowFile, shards: usize, name: impl Fn(usize) -> String) -> Result<u64> {
-    let create = |shard| io::RecordWriter::create(&input.systems, &name(shard), input.compression);
+    let create = |shard| io::RecordWriter::create_on(&input.systems, &name(shard), input.compression);
     let mut writers = (0..shards).map(create).collect::<status::Result<Vec<_>>>()?;
-    let mut reader = io::RecordReader::open(&input.systems, &input.path, input.compression)?;
+    let mut reader = io::RecordReader::open_on(&input.systems, &input.path, input.compression)?;
     let mut progress = Progress::new(input.size()?, Default::default());
     let mut next = 0;
     while let Some(record) = reader.read().with_context(|| input.path.clone())? {

@@ -53,7 +53,7 @@ fn expanded(systems: &FileSystems, paths: &[String]) -> Result<Vec<String>> {
 fn verify(systems: &FileSystems, path: &str) -> status::Result<(u64, u64)> {
     let compression = Format::of_file(path).map_or(Compression::None, |(_, compression)| compression);
     let size = systems.stat(path)?.size;
-    let mut reader = RecordReader::open(systems, path, compression)?;
+    let mut reader = RecordReader::open_on(systems, path, compression)?;
     let mut progress = Progress::new(size, Default::default());
     while reader.read()?.is_some() {
         progress.row();

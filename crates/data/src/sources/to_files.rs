@@ -55,7 +55,7 @@ fn begin_records(inputs: &mut Inputs, systems: &FileSystems) -> Result<(DatasetR
     // Unknown names mean no compression, as in TensorFlow.
     let compression = Compression::from_name(&string_scalar(inputs, 2, "compression_type")?).unwrap_or_default();
     let dataset = input_dataset(inputs, 0)?;
-    let writer = RecordWriter::create(systems, &name, compression)?;
+    let writer = RecordWriter::create_on(systems, &name, compression)?;
     let types = &dataset.spec().types;
     if types.len() != 1 {
         return Err(invalid!(

@@ -3,6 +3,10 @@
 mod places;
 mod snapshot;
 
+mod elements;
+#[cfg(feature = "parquet")]
+mod parquet;
+
 use crate::{Dataset, DatasetIterator};
 use graph::{Graph, Output};
 use session::{Session, feeds};

@@ -23,7 +23,7 @@ impl EventWriter {
         let seconds = now.max(0.0) as u64;
         systems.create_dirs(folder)?;
         let path = path::join(folder, &format!("events.out.tfevents.{seconds:010}.{host}{suffix}"));
-        let records = RecordWriter::create(systems, &path, Compression::None)?;
+        let records = RecordWriter::create_on(systems, &path, Compression::None)?;
         let mut writer = EventWriter { records, path };
         let what = EventWhat::Version(VERSION.to_string());
         writer.write(&Event { wall_time: seconds as f64, step: 0, what, writer: Some(WRITER.to_string()) })?;

@@ -8,7 +8,17 @@ use status::{Result, invalid};
 use std::collections::BTreeMap;
 use tensor::DType;
 
-/// The values of a feature.
+/// The values of a feature. Numbers, texts and vectors of them convert into it.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_io::example::Values;
+///
+/// assert_eq!(Values::from(vec![0.5, 1.0]), Values::Floats(vec![0.5, 1.0]));
+/// assert_eq!(Values::from(3), Values::Ints(vec![3]));
+/// assert_eq!(Values::from("cat").len(), 1);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Strings of bytes.
@@ -73,6 +83,42 @@ impl Values {
     }
 }
 
+impl From<Vec<f32>> for Values {
+    fn from(values: Vec<f32>) -> Values {
+        Values::Floats(values)
+    }
+}
+
+impl From<Vec<i64>> for Values {
+    fn from(values: Vec<i64>) -> Values {
+        Values::Ints(values)
+    }
+}
+
+impl From<Vec<Bytes>> for Values {
+    fn from(values: Vec<Bytes>) -> Values {
+        Values::Bytes(values)
+    }
+}
+
+impl From<f32> for Values {
+    fn from(value: f32) -> Values {
+        Values::Floats(vec![value])
+    }
+}
+
+impl From<i64> for Values {
+    fn from(value: i64) -> Values {
+        Values::Ints(vec![value])
+    }
+}
+
+impl From<&str> for Values {
+    fn from(value: &str) -> Values {
+        Values::Bytes(vec![Bytes::copy_from_slice(value.as_bytes())])
+    }
+}
+
 fn read<T>(list: &[u8], read: impl FnOnce(&[u8], &mut Vec<T>) -> Option<()>) -> Option<Vec<T>> {
     let mut values = Vec::new();
     read(list, &mut values).map(|()| values)
@@ -83,9 +129,9 @@ fn read<T>(list: &[u8], read: impl FnOnce(&[u8], &mut Vec<T>) -> Option<()>) -> 
 /// # Examples
 ///
 /// ```
-/// use flowgrid_io::example::{Example, Values};
+/// use flowgrid_io::example::Example;
 ///
-/// let example = Example::new().with("label", Values::Ints(vec![3])).with("x", Values::Floats(vec![0.5, 1.0]));
+/// let example = Example::new().with("label", 3).with("x", vec![0.5, 1.0]);
 /// let message = example.encode();
 /// assert_eq!(Example::decode(&message)?, example);
 /// # Ok::<(), status::Error>(())
@@ -103,8 +149,8 @@ impl Example {
     }
 
     /// The same example with another feature.
-    pub fn with(mut self, name: &str, values: Values) -> Example {
-        self.features.insert(name.to_string(), values);
+    pub fn with(mut self, name: &str, values: impl Into<Values>) -> Example {
+        self.features.insert(name.to_string(), values.into());
         self
     }
 
@@ -149,8 +195,8 @@ impl SequenceExample {
     }
 
     /// The same sequence with another feature of the whole.
-    pub fn with(mut self, name: &str, values: Values) -> SequenceExample {
-        self.context.insert(name.to_string(), values);
+    pub fn with(mut self, name: &str, values: impl Into<Values>) -> SequenceExample {
+        self.context.insert(name.to_string(), values.into());
         self
     }
 

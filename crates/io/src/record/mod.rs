@@ -13,6 +13,16 @@ pub use writer::RecordWriter;
 use status::{Result, invalid};
 
 /// The compression of a whole record file.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_io::Compression;
+///
+/// assert_eq!(Compression::from_name("GZIP")?, Compression::Gzip);
+/// assert_eq!(Compression::default(), Compression::None);
+/// # Ok::<(), status::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.

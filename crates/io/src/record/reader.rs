@@ -3,17 +3,32 @@
 use super::snappy::Unpacked;
 use super::{Compression, HEADER};
 use crate::crc;
+use crate::fs::path::to_str;
 use crate::fs::{FileSystems, carrying, data_loss};
 use crate::input::{BLOCK, InputStream};
 use bytes::Bytes;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use status::{Error, Result};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
 
 /// Reads the records of a file in order.
 ///
 /// A file that ends within the twelve bytes of a record's header ends there without an error, as in TensorFlow: the
 /// file is still being written.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_io::{RecordReader, RecordWriter};
+///
+/// let path = std::env::temp_dir().join(format!("flowgrid-doc-reader-{}", std::process::id()));
+/// RecordWriter::create(&path)?.write_all(["one", "two"])?;
+/// let records: Vec<_> = RecordReader::open(&path)?.collect::<Result<_, _>>()?;
+/// assert_eq!(records, ["one", "two"]);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), status::Error>(())
+/// ```
 pub struct RecordReader<R = Box<dyn Read + Send>> {
     stream: InputStream<R>,
     offset: u64,
@@ -22,9 +37,14 @@ pub struct RecordReader<R = Box<dyn Read + Send>> {
 }
 
 impl RecordReader {
-    /// Opens a record file.
-    pub fn open(systems: &FileSystems, path: &str, compression: Compression) -> Result<RecordReader> {
-        RecordReader::open_at(systems, path, compression, 0)
+    /// Opens an uncompressed record file of this machine.
+    pub fn open(path: impl AsRef<Path>) -> Result<RecordReader> {
+        RecordReader::open_on(&FileSystems::local(), path, Compression::None)
+    }
+
+    /// Opens a record file of some file systems.
+    pub fn open_on(systems: &FileSystems, path: impl AsRef<Path>, compression: Compression) -> Result<RecordReader> {
+        RecordReader::open_at(systems, to_str(path.as_ref())?, compression, 0)
     }
 
     /// Opens a record file at an `offset` that another reader returned.

@@ -3,25 +3,48 @@
 use super::Compression;
 use super::sink::CompressedSink;
 use crate::crc;
+use crate::fs::path::to_str;
 use crate::fs::{FileSink, FileSystems, WritableFile, carried};
 use status::Result;
 use std::io::Write;
+use std::path::Path;
 
 /// Writes records to a file, one after another. They are complete when it was closed.
+///
+/// # Examples
+///
+/// ```
+/// use flowgrid_io::{Compression, FileSystems, RecordReader, RecordWriter};
+///
+/// let path = std::env::temp_dir().join(format!("flowgrid-doc-writer-{}", std::process::id()));
+/// let mut writer = RecordWriter::create_on(&FileSystems::local(), &path, Compression::Gzip)?;
+/// writer.write(b"one")?;
+/// writer.write_all(["two", "three"])?;
+/// let mut reader = RecordReader::open_on(&FileSystems::local(), &path, Compression::Gzip)?;
+/// assert_eq!(reader.read()?.as_deref(), Some(&b"one"[..]));
+/// assert_eq!(reader.count(), 2);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), status::Error>(())
+/// ```
 pub struct RecordWriter {
     sink: CompressedSink,
     offset: u64,
 }
 
 impl RecordWriter {
-    /// Creates a record file, or replaces the one with this name.
-    pub fn create(systems: &FileSystems, path: &str, compression: Compression) -> Result<RecordWriter> {
-        Ok(RecordWriter::new(systems.create(path)?, compression))
+    /// Creates an uncompressed record file on this machine, or replaces the one with this name.
+    pub fn create(path: impl AsRef<Path>) -> Result<RecordWriter> {
+        RecordWriter::create_on(&FileSystems::local(), path, Compression::None)
     }
 
-    /// Appends to an uncompressed record file.
-    pub fn append(systems: &FileSystems, path: &str) -> Result<RecordWriter> {
-        Ok(RecordWriter::new(systems.append(path)?, Compression::None))
+    /// Creates a record file on some file systems, or replaces the one with this name.
+    pub fn create_on(systems: &FileSystems, path: impl AsRef<Path>, compression: Compression) -> Result<RecordWriter> {
+        Ok(RecordWriter::new(systems.create(to_str(path.as_ref())?)?, compression))
+    }
+
+    /// Appends to an uncompressed record file of some file systems.
+    pub fn append_on(systems: &FileSystems, path: impl AsRef<Path>) -> Result<RecordWriter> {
+        Ok(RecordWriter::new(systems.append(to_str(path.as_ref())?)?, Compression::None))
     }
 
     /// Writes records to this file.
@@ -41,6 +64,12 @@ impl RecordWriter {
         }
         self.offset += (super::HEADER + record.len() + 4) as u64;
         Ok(())
+    }
+
+    /// Writes all these records and completes the file.
+    pub fn write_all<R: AsRef<[u8]>>(mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
+        records.into_iter().try_for_each(|record| self.write(record.as_ref()))?;
+        self.close()
     }
 
     /// The uncompressed size of the records of this writer.

@@ -40,7 +40,7 @@ fn cell(values: Values) -> Cell {
 }
 
 pub(super) fn writer(file: &RowFile, schema: &Schema) -> Result<Writer> {
-    Ok(Writer { records: RecordWriter::create(&file.systems, &file.path, file.compression)?, schema: schema.clone() })
+    Ok(Writer { records: RecordWriter::create_on(&file.systems, &file.path, file.compression)?, schema: schema.clone() })
 }
 
 pub(super) struct Writer {

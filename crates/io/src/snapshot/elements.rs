@@ -41,7 +41,7 @@ impl ElementReader {
         compression: Compression,
         components: usize,
     ) -> Result<ElementReader> {
-        let records = RecordReader::open(systems, path, compression)?;
+        let records = RecordReader::open_on(systems, path, compression)?;
         Ok(ElementReader { records, path: path.to_string(), components })
     }
 

@@ -65,7 +65,7 @@ fn events_are_written_as_tensorflow_writes_them() {
     }
     let ours = writer.path().to_string();
     writer.close().unwrap();
-    let records = |path: &str| RecordReader::open(&systems, path, Default::default()).unwrap();
+    let records = |path: &str| RecordReader::open_on(&systems, path, Default::default()).unwrap();
     let (theirs, ours): (Vec<_>, Vec<_>) = (records(&path).collect(), records(&ours).collect());
     assert_eq!(theirs.len(), ours.len());
     // A tensor summary gives its elements as content; all other bytes are the same.

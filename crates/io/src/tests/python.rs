@@ -48,7 +48,7 @@ fn tensorflow_files_are_read() {
         assert!(ours == theirs, "{file}");
     }
     first_format_is_read(&systems, &folder);
-    let records = RecordReader::open(&systems, &folder.join("many_records"), Compression::Gzip).unwrap();
+    let records = RecordReader::open_on(&systems, &folder.join("many_records"), Compression::Gzip).unwrap();
     for (number, record) in records.enumerate() {
         assert_eq!(record.unwrap(), vec![number as u8; number]);
     }
@@ -165,7 +165,7 @@ fn write_records(systems: &FileSystems, folder: &Folder) {
     let kinds = [("", Compression::None)].into_iter().chain(packed);
     for (name, compression) in kinds {
         let path = folder.join(&format!("records{name}"));
-        let mut writer = RecordWriter::create(systems, &path, compression).unwrap();
+        let mut writer = RecordWriter::create_on(systems, &path, compression).unwrap();
         for record in [&b""[..], b"one", &(0..=255).collect::<Vec<u8>>().repeat(200)] {
             writer.write(record).unwrap();
             writer.flush().unwrap();

@@ -14,7 +14,7 @@ const ALL: [(&str, Compression); 4] = [
 
 fn read(systems: &FileSystems, path: &str, compression: Compression) -> (Vec<usize>, Result<()>) {
     let mut lengths = Vec::new();
-    let mut reader = RecordReader::open(systems, path, compression).unwrap();
+    let mut reader = RecordReader::open_on(systems, path, compression).unwrap();
     loop {
         match reader.read() {
             Ok(Some(record)) => lengths.push(record.len()),
@@ -27,7 +27,7 @@ fn read(systems: &FileSystems, path: &str, compression: Compression) -> (Vec<usi
 #[test]
 fn records_come_in_order() {
     for (name, compression) in ALL {
-        let reader = RecordReader::open(&FileSystems::local(), &fixture(name), compression).unwrap();
+        let reader = RecordReader::open_on(&FileSystems::local(), &fixture(name), compression).unwrap();
         let records = reader.collect::<Result<Vec<Bytes>>>().unwrap();
         let lengths: Vec<usize> = records.iter().map(Bytes::len).collect();
         assert_eq!(lengths, [0, 3, 5120], "{name}");
@@ -40,7 +40,7 @@ fn records_come_in_order() {
 fn records_are_written_as_tensorflow_writes_them() {
     for (name, compression) in ALL {
         let systems = FileSystems::local();
-        let mut writer = RecordWriter::create(&systems, "ram://file", compression).unwrap();
+        let mut writer = RecordWriter::create_on(&systems, "ram://file", compression).unwrap();
         for record in [&b""[..], b"one", &(0..=255).collect::<Vec<u8>>().repeat(20)] {
             writer.write(record).unwrap();
         }

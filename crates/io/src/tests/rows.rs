@@ -52,7 +52,7 @@ fn rows_survive_a_way_through_all_formats() {
         convert(&systems, "ram://rows/c.tfrecord.zz", "ram://rows/d.parquet");
         convert(&systems, "ram://rows/d.parquet", "ram://rows/c.tfrecord.zz");
     }
-    let mut reader = RecordReader::open(&systems, "ram://rows/c.tfrecord.zz", Compression::Zlib).unwrap();
+    let mut reader = RecordReader::open_on(&systems, "ram://rows/c.tfrecord.zz", Compression::Zlib).unwrap();
     let mut next = || Example::decode(&reader.read().unwrap().unwrap()).unwrap();
     let text = |text: &'static str| Values::Bytes(vec![text.into()]);
     let first = Example::new().with("name", text("Ann, the first")).with("age", Values::Ints(vec![31]));

@@ -3,8 +3,9 @@
 use super::session::RetryLimits;
 use super::{ChiefSessionCreator, MonitoredSession, Scaffold, SessionRunHook, WorkerSessionCreator};
 use crate::FileWriter;
-use crate::hooks::{CheckpointSaver, Every, StepCounter, SummarySaver, event_file};
+use crate::hooks::{CheckpointSaver, Every, IteratorSaver, StepCounter, SummarySaver, event_file};
 use graph::Graph;
+use input::DatasetIterator;
 use session::SessionConfig;
 use status::Result;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ pub struct MonitoredTrainingSession {
     checkpoint_dir: Option<PathBuf>,
     summary_dir: Option<PathBuf>,
     scaffold: Arc<Scaffold>,
+    iterators: Vec<DatasetIterator>,
     hooks: Vec<Box<dyn SessionRunHook>>,
     chief_only_hooks: Vec<Box<dyn SessionRunHook>>,
     save_checkpoint: Option<Every>,
@@ -45,6 +47,7 @@ impl MonitoredTrainingSession {
             checkpoint_dir: None,
             summary_dir: None,
             scaffold: Arc::default(),
+            iterators: Vec::new(),
             hooks: Vec::new(),
             chief_only_hooks: Vec::new(),
             save_checkpoint: Some(Every::Time(Duration::from_secs(600))),
@@ -87,6 +90,13 @@ impl MonitoredTrainingSession {
     /// Sets the nodes around the model.
     pub fn scaffold(mut self, scaffold: Scaffold) -> MonitoredTrainingSession {
         self.scaffold = Arc::new(scaffold);
+        self
+    }
+
+    /// Begins this iterator with the session, and saves its state with the checkpoints, so that training continues at the
+    /// next element; see [`IteratorSaver`].
+    pub fn iterator(mut self, iterator: &DatasetIterator) -> MonitoredTrainingSession {
+        self.iterators.push(iterator.clone());
         self
     }
 
@@ -168,7 +178,8 @@ impl MonitoredTrainingSession {
         let mut limits = RetryLimits { limit: self.max_wait, grace: self.stop_grace, ..RetryLimits::default() };
         limits.wait = self.recovery_wait.map_or(limits.wait, |wait| wait.min(limits.wait));
         if !self.is_chief {
-            let hooks = std::mem::take(&mut self.hooks);
+            let mut hooks = self.iterator_hooks();
+            hooks.append(&mut self.hooks);
             return MonitoredSession::start(Box::new(self.worker()), hooks, true, limits);
         }
         let hooks = self.chief_hooks()?;
@@ -199,9 +210,23 @@ impl MonitoredTrainingSession {
         }
     }
 
-    /// The hooks of a chief: `chief_only_hook`, the standard ones, then `hook`.
+    /// The hook of the iterators, if there are any.
+    fn iterator_hooks(&self) -> Vec<Box<dyn SessionRunHook>> {
+        if self.iterators.is_empty() {
+            return Vec::new();
+        }
+        let hook = IteratorSaver::new(&self.iterators);
+        vec![Box::new(match (&self.checkpoint_dir, self.save_checkpoint) {
+            (Some(folder), Some(every)) => hook.checkpoints_on(&crate::file_systems(&self.config), folder, every),
+            _ => hook,
+        })]
+    }
+
+    /// The hooks of a chief: those of iterators, `chief_only_hook`, the standard ones, then `hook`. States of iterators are
+    /// saved before the model: one that is killed in between finds the state of its model.
     fn chief_hooks(&mut self) -> Result<Vec<Box<dyn SessionRunHook>>> {
-        let mut hooks = std::mem::take(&mut self.chief_only_hooks);
+        let mut hooks = self.iterator_hooks();
+        hooks.append(&mut self.chief_only_hooks);
         let folder = self.summary_dir.as_ref().or(self.checkpoint_dir.as_ref());
         let systems = crate::file_systems(&self.config);
         let events: Option<Arc<FileWriter>> = folder.map(|folder| event_file(&systems, folder)).transpose()?;

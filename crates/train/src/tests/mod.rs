@@ -6,6 +6,7 @@ mod device_setter;
 mod file_systems;
 mod file_writer;
 mod hook_events;
+mod iterators;
 mod log;
 mod monitored;
 mod monitoring;
