@@ -1,9 +1,12 @@
 //! What the tests of `checkpoint` and `train` share.
 
+#[path = "../../../io/src/tests/folder.rs"]
+mod folder;
+
+pub use self::folder::Folder;
 use graph::{Graph, Node, Output};
 use layers::{ScopeOps, TensorOps};
 use optimize::create_global_step;
-use std::sync::atomic::{AtomicU32, Ordering};
 use tensor::DType;
 
 /// An empty graph of all ops.
@@ -30,27 +33,4 @@ pub fn nodes(graph: &Graph, prefix: &str) -> Vec<String> {
     };
     let def = graph.to_def().unwrap();
     def.nodes.iter().filter(|node| node.name.starts_with(prefix)).map(|node| line(node)).collect()
-}
-
-/// An empty folder on disk that is deleted when the test ends.
-pub struct Folder(pub String);
-
-impl Folder {
-    pub fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let (crate_name, number) = (env!("CARGO_PKG_NAME"), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(format!("{crate_name}-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path.to_string_lossy().into_owned())
-    }
-
-    pub fn join(&self, name: &str) -> String {
-        format!("{}/{name}", self.0)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

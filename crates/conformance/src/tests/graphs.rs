@@ -6,7 +6,6 @@ use crate::{Feed, Files, GraphCase, Program, Step, caught, compare_answer};
 use flowgrid::prelude::*;
 use flowgrid::{ClusterSpec, ImportOptions, Task};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The time limit of a step. A step that takes longer waits for something that never happens.
@@ -24,8 +23,8 @@ fn check(test: &str, target: &str, takes: fn(&GraphCase) -> bool) {
 
 /// Runs a case and returns its failures.
 fn run(target: &str, case: &GraphCase) -> Vec<String> {
-    let folder = Folder::new(&case.place);
-    let program = match case.read(&data::registry(), &folder.0.to_string_lossy()) {
+    let folder = folder::Folder::new();
+    let program = match case.read(&data::registry(), &folder.0) {
         Ok(program) => program,
         Err(error) => return vec![error.message],
     };
@@ -63,25 +62,8 @@ fn run_step(session: &Session, step: &Step, last: &BTreeMap<String, Tensor>) -> 
     Ok(values)
 }
 
-/// A folder for the files of one case; removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(place: &str) -> Folder {
-        let thread = std::thread::current().name().unwrap_or_default().replace(':', "_");
-        let name = format!("flowgrid-case-{}-{thread}-{}", std::process::id(), place.replace(['/', ':'], "_"));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).expect("a folder can be made");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Remaining files are in the folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+#[path = "../../../io/src/tests/folder.rs"]
+mod folder;
 
 #[test]
 fn graphs_in_a_local_session() {

@@ -5,6 +5,7 @@ mod events;
 mod examples;
 mod files;
 mod first_format;
+mod folder;
 mod input;
 mod journal;
 mod models;
@@ -18,8 +19,8 @@ mod snapshots;
 mod state;
 mod tables;
 
+use self::folder::Folder;
 use crate::FileSystems;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The name of a file that TensorFlow wrote.
 fn fixture(name: &str) -> String {
@@ -36,27 +37,4 @@ fn holding(bytes: &[u8]) -> FileSystems {
     let systems = FileSystems::local();
     systems.write("ram://file", bytes).unwrap();
     systems
-}
-
-/// An empty folder on disk that goes away with the test.
-struct Folder(String);
-
-impl Folder {
-    fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("flowgrid-io-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path.to_string_lossy().into_owned())
-    }
-
-    fn join(&self, name: &str) -> String {
-        format!("{}/{name}", self.0)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
