@@ -12,7 +12,7 @@ const MOST_STAGES: usize = 1000;
 const MOST_ITERATORS: usize = 100_000;
 /// The most components of an element: each stage describes all of them.
 const MOST_COMPONENTS: usize = 1 << 16;
-/// A name of so many bytes costs as much as an iterator. Names grow with the number of stages.
+/// A name of this length in bytes costs as much as an iterator. Names grow with the number of stages.
 const NAME: usize = 1 << 10;
 
 /// The number of datasets in a row that read each other.

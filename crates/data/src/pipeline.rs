@@ -116,7 +116,7 @@ impl Pipeline {
         Arc::new(Pipeline { stats: Some(stats), ..self.derived() })
     }
 
-    /// The same pipeline for a dataset of so many stages that one of its functions returned: its iterators are called by
+    /// The same pipeline for a dataset with that number of stages that one of its functions returned: its iterators are called by
     /// those of this pipeline. Fails if too many would call each other.
     pub(crate) fn nested(&self, stages: usize) -> Result<Arc<Pipeline>> {
         let stages = self.stages + 1 + stages;

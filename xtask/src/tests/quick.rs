@@ -1,5 +1,6 @@
 //! The list of tests that `cargo xtask test --quick` leaves out.
 
+use super::files::sources;
 use crate::root;
 use crate::test::NEED_PYTHON;
 use std::fs;
@@ -7,9 +8,9 @@ use std::fs;
 #[test]
 fn tests_that_start_python_or_the_program_are_left_out_of_quick_runs() {
     let folder = root().join("crates/conformance/src/tests");
-    let mut using = 0;
-    for entry in fs::read_dir(folder).expect("tests of conformance") {
-        let path = entry.expect("entry").path();
+    let (mut using, mut files) = (0, Vec::new());
+    sources(&folder, &mut files);
+    for path in files {
         let text = fs::read_to_string(&path).expect("source");
         // `real.rs` finds Python and the program for all tests.
         if !text.contains("use super::real::") {
