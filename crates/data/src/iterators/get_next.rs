@@ -5,7 +5,10 @@ use crate::attrs::spec;
 use crate::{Element, Spec};
 use graph::ShapeQuery;
 use op::shapes;
-use op::{CancelToken, Ctx, Done, Grad, Home, Kernel, OnceCallback, Op, Outputs, PLAIN, Setup, Value, handle_of, later, outputs};
+use op::{
+    CancelToken, Ctx, Done, Grad, Home, Kernel, OnceCallback, Op, Outputs, PLAIN, Setup, Value, handle_of, later,
+    outputs,
+};
 use ops::data_structures::optional_tensor;
 use parking_lot::Mutex;
 use status::{Result, invalid, out_of_range};
@@ -90,7 +93,10 @@ pub(crate) fn cancellable(ctx: &Ctx<'_>, done: Done, start: impl FnOnce(Done) ->
         Ok(token) => {
             let mut request = request.lock();
             match *request {
-                Request::Answered => drop(env.cancel.deregister(token)), // the answer came before the registration
+                // The answer came before the registration.
+                Request::Answered => {
+                    env.cancel.deregister(token);
+                }
                 _ => *request = Request::Registered(token),
             }
         }
