@@ -95,8 +95,11 @@ class DataCliTest(unittest.TestCase):
 
     def test_wrong_arguments_say_what_to_do(self):
         self.records("a.data")
+        with open(self.path("b.data"), "w") as file:
+            file.write("a word")
         for args, message in [
-                (["inspect", self.path("a.data")], "does not say its format; expected .tfrecord"),
+                (["inspect", self.path("b.data")], "say its format; expected .tfrecord"),
+                (["verify", self.path("none-*")], "no file matches"),
                 (["inspect", self.path("none.csv")], "none.csv"),
                 (["convert", self.path("a.data"), self.path("a.csv"), "--from", "xml"], "unknown format 'xml'"),
                 (["shard", self.path("a.data"), "--shards", "0", "--out", "x"], "--shards is 0; expected 1 to 1000"),
@@ -105,6 +108,76 @@ class DataCliTest(unittest.TestCase):
                 code, _, err = flowgrid(*args)
                 self.assertEqual(code, 1)
                 self.assertIn(message, err)
+
+    def test_a_file_is_not_converted_into_itself(self):
+        path, link = self.path("a.csv"), self.path("link.csv")
+        with open(path, "w") as file:
+            file.write("x\n1\n")
+        os.symlink(path, link)
+        for name in [path, link, self.path("./a.csv"), f"file://{path}"]:
+            with self.subTest(name=name):
+                code, _, err = flowgrid("convert", path, name)
+                self.assertEqual((code, err), (1, f"error: {name} is the input {path}; write to another file\n"))
+        with open(path) as file:
+            self.assertEqual(file.read(), "x\n1\n")
+
+    def test_a_failed_conversion_leaves_the_old_output(self):
+        with open(self.path("a.csv"), "w") as file:
+            file.write("x,y\n1,2\n3\n")
+        with open(self.path("b.csv"), "w") as file:
+            file.write("old")
+        code, _, err = flowgrid("convert", self.path("a.csv"), self.path("b.csv"))
+        self.assertEqual(code, 1)
+        self.assertIn("row 2 (line 3, offset 8): found 1 fields, but the first line names 2 columns", err)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.csv", "b.csv"])
+        with open(self.path("b.csv")) as file:
+            self.assertEqual(file.read(), "old")
+
+    def test_shards_of_compressed_records_are_read_under_any_name(self):
+        path = self.records("a.tfrecord.gz", compression="GZIP")
+        for out, compression in [("s", "GZIP"), ("s.tfrecord.gz", "GZIP"), ("s.tfrecord", "")]:
+            with self.subTest(out=out):
+                code, _, err = flowgrid("shard", path, "--shards", "2", "--out", self.path(out))
+                self.assertEqual((code, err), (0, ""))
+                names = [self.path(f"{out}-{i:05}-of-00002") for i in range(2)]
+                records = tf.data.TFRecordDataset(names, compression).as_numpy_iterator()
+                self.assertEqual(sorted(records), sorted(example(i) for i in range(10)))
+                code, shown, _ = flowgrid("verify", self.path(f"{out}-*"))
+                self.assertEqual((code, shown.count(": 5 records, ")), (0, 2))
+                code, shown, _ = flowgrid("inspect", self.path(f"{out}-*"), "--count")
+                self.assertEqual(code, 0)
+                self.assertIn("\n10 rows, ", shown)
+
+    def test_a_truncated_compressed_file_is_damaged(self):
+        path = self.records("a.tfrecord.gz", compression="GZIP")
+        with open(path, "rb") as file:
+            data = file.read()
+        size = sum(len(example(i)) + 16 for i in range(10))
+        # TensorFlow takes a file without its trailer, and one that ends in a header, for one that is still being written.
+        for cut, place in [(4, f"truncated record at {size}: "), (len(data) - 20, "truncated record at 0: ")]:
+            with self.subTest(cut=cut):
+                with open(path, "wb") as file:
+                    file.write(data[:-cut])
+                for command in [["verify", path], ["convert", path, self.path("b.csv")]]:
+                    code, out, err = flowgrid(*command)
+                    self.assertEqual(code, 1)
+                    self.assertIn(place + "the compressed data ends too early", out + err)
+        self.assertFalse(os.path.exists(self.path("b.csv")))
+
+    def test_texts_are_verified_as_what_they_are(self):
+        cases = {
+            "a.csv": ("x,y\n1,2\n", "1 rows, 8 bytes: ok"),
+            "b.csv": ("x,y\n1,2\n1,2,3\n", "row 2 (line 3, offset 8): found 3 fields, but the first line names 2 columns"),
+            "a.jsonl": ('{"x": 1}\n{"x": 2}\n', "2 rows, 18 bytes: ok"),
+            "b.jsonl": ('{"x": 1}\n{"x": }\n', "row 2 (line 2, offset 9): expected value at column 7"),
+            "c-00000-of-00001": ('{"x": 1}\n', "1 rows, 9 bytes: ok"),
+        }
+        for name, (content, _) in cases.items():
+            with open(self.path(name), "w") as file:
+                file.write(content)
+        code, out, err = flowgrid("verify", *(self.path(name) for name in cases))
+        self.assertEqual((code, err), (1, "error: 2 files are damaged\n"))
+        self.assertEqual(out.splitlines(), [f"{self.path(name)}: {found}" for name, (_, found) in cases.items()])
 
     def test_a_file_is_shown(self):
         code, out, _ = flowgrid("inspect", self.records("a.tfrecord"), "--rows", "1", "--count")

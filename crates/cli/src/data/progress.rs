@@ -15,11 +15,16 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar for a file of this size, of which `read` bytes have been read.
-    pub fn new(size: u64, read: Arc<AtomicU64>) -> Progress {
+    /// A bar for files of this size. Their readers count bytes in [`Progress::read`].
+    pub fn new(size: u64) -> Progress {
         let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {msg}");
         let bar = ProgressBar::new(size).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Progress { bar, read, rows: 0 }
+        Progress { bar, read: Arc::default(), rows: 0 }
+    }
+
+    /// The number of bytes that have been read.
+    pub fn read(&self) -> &Arc<AtomicU64> {
+        &self.read
     }
 
     /// Counts a row.

@@ -5,7 +5,7 @@ use super::{FileStat, FileSystem, RandomAccessFile, WritableFile, path};
 use status::Result;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
@@ -88,6 +88,18 @@ impl FileSystem for LocalFileSystem {
         named(from, fs::rename(plain(from), plain(to)))?;
         sync_folder(to);
         Ok(())
+    }
+
+    /// Links lead to the same file, too.
+    fn is_same_file(&self, name: &str, other: &str) -> bool {
+        match (fs::metadata(plain(name)), fs::metadata(plain(other))) {
+            (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
+            _ => path::relative(plain(name), plain(other)) == ".",
+        }
+    }
+
+    fn is_device(&self, name: &str) -> bool {
+        fs::metadata(plain(name)).is_ok_and(|data| !data.is_file() && !data.is_dir())
     }
 }
 

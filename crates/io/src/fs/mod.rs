@@ -64,6 +64,16 @@ pub trait FileSystem: Send + Sync {
         false
     }
 
+    /// True if both names lead to the same file.
+    fn is_same_file(&self, path: &str, other: &str) -> bool {
+        path::relative(path, other) == "."
+    }
+
+    /// True if this is a device or a pipe, which is written in place.
+    fn is_device(&self, _path: &str) -> bool {
+        false
+    }
+
     /// True if there is a file or folder with this name.
     fn exists(&self, path: &str) -> Result<bool> {
         match self.stat(path) {

@@ -2,7 +2,7 @@
 
 use super::{FileStat, FileSystem, LocalFileSystem, MemoryFileSystem, RandomAccessFile, WritableFile, path};
 use bytes::Bytes;
-use status::{Code, Result, already_exists, exhausted, unimplemented_op};
+use status::{Code, Error, Result, already_exists, exhausted, unimplemented_op};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -129,6 +129,12 @@ impl FileSystems {
         source.rename(from, to)
     }
 
+    /// True if both names lead to the same file.
+    pub fn is_same_file(&self, name: &str, other: &str) -> Result<bool> {
+        let (one, two) = (self.of(name)?, self.of(other)?);
+        Ok(std::ptr::addr_eq(one, two) && one.is_same_file(name, other))
+    }
+
     /// Copies a file, also between file systems.
     pub fn copy(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
         if !overwrite && self.exists(to)? {
@@ -197,12 +203,14 @@ const BEGIN_SYNC: usize = 16 << 20;
 impl Pending {
     /// Starts a file that will be named `name`.
     pub fn begin(systems: &FileSystems, name: &str) -> Result<Pending> {
-        let temporary = match systems.of(name)?.renames_atomically() {
+        let system = systems.of(name)?;
+        let temporary = match system.renames_atomically() && !system.is_device(name) {
             // Each `RandomState` has its own keys, so its hash of nothing serves as a random number.
             true => format!("{name}.tempstate{}", RandomState::new().hash_one(())),
             false => name.to_string(),
         };
-        let file = Some(systems.create(&temporary)?);
+        let created = systems.create(&temporary);
+        let file = Some(created.map_err(|error| Error { message: error.message.replace(&temporary, name), ..error })?);
         Ok(Pending { systems: systems.clone(), file, temporary, name: name.to_string(), fresh: 0 })
     }
 
@@ -227,6 +235,24 @@ impl Pending {
         }
         let renamed = written.and_then(|()| self.systems.rename(&self.temporary, &self.name, true));
         renamed.inspect_err(|_| drop(self.systems.delete(&self.temporary)))
+    }
+}
+
+impl WritableFile for Pending {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        Pending::append(self, bytes)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.as_mut().expect("open until finished").flush()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.as_mut().expect("open until finished").sync()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.finish()
     }
 }
 

@@ -6,7 +6,7 @@ mod snappy;
 mod writer;
 
 pub use reader::RecordReader;
-pub(crate) use reader::decoder;
+pub(crate) use reader::{decoder, decoder_of};
 pub(crate) use sink::CompressedSink;
 pub use writer::RecordWriter;
 
@@ -51,3 +51,8 @@ impl Compression {
 
 /// The size of the header of a record: its length and the checksum of the length.
 const HEADER: usize = 12;
+
+/// True if these bytes begin with the header of a record, whose checksum is correct.
+pub(crate) fn is_record(bytes: &[u8]) -> bool {
+    bytes.split_at_checked(8).is_some_and(|(length, rest)| rest.starts_with(&crate::crc::masked(length).to_le_bytes()))
+}

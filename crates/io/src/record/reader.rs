@@ -34,6 +34,8 @@ pub struct RecordReader<R = Box<dyn Read + Send>> {
     offset: u64,
     /// TensorFlow's message for a compressed file that ends early.
     shortage: &'static str,
+    /// True if the file is not being written any more.
+    complete: bool,
 }
 
 impl RecordReader {
@@ -62,23 +64,34 @@ impl RecordReader {
     ) -> Result<RecordReader> {
         let stream = InputStream::open_at(systems, path, compression, block_size, offset)?;
         let shortage = if compression == Compression::None { SHORTAGE } else { "EOF reached" };
-        Ok(RecordReader { stream, offset, shortage })
+        Ok(RecordReader { stream, offset, shortage, complete: false })
     }
 }
 
 const SHORTAGE: &str = "Read less bytes than requested";
+const ENDS_EARLY: &str = "the compressed data ends too early";
 
-/// Decompresses a file that is read in blocks of a size.
+/// Decompresses a file that is read in blocks of a size. Compressed data that ends too early is the end, as in TensorFlow.
 pub(crate) fn decoder(
     file: impl Read + Send + 'static,
     compression: Compression,
     block_size: usize,
 ) -> Box<dyn Read + Send> {
+    decoder_of(file, compression, block_size, false)
+}
+
+/// As `decoder`, for a `complete` file: compressed data that ends too early is an error.
+pub(crate) fn decoder_of(
+    file: impl Read + Send + 'static,
+    compression: Compression,
+    block_size: usize,
+    complete: bool,
+) -> Box<dyn Read + Send> {
     let file = BufReader::with_capacity(block_size, file);
     match compression {
         Compression::None => Box::new(file),
-        Compression::Zlib => Box::new(Inflated(ZlibDecoder::new(Headed { file, seen: false }))),
-        Compression::Gzip => Box::new(Inflated(MultiGzDecoder::new(file))),
+        Compression::Zlib => Box::new(Inflated { decoder: ZlibDecoder::new(Headed { file, seen: false }), complete }),
+        Compression::Gzip => Box::new(Inflated { decoder: MultiGzDecoder::new(file), complete }),
         Compression::Snappy => Box::new(Unpacked::new(file)),
     }
 }
@@ -86,7 +99,12 @@ pub(crate) fn decoder(
 impl<R: Read> RecordReader<R> {
     /// Reads records from bytes in memory.
     pub fn new(source: R) -> RecordReader<R> {
-        RecordReader { stream: InputStream::new(source, BLOCK), offset: 0, shortage: SHORTAGE }
+        RecordReader { stream: InputStream::new(source, BLOCK), offset: 0, shortage: SHORTAGE, complete: false }
+    }
+
+    /// The same for a file that is not being written any more: one that ends within a header is an error.
+    pub fn complete(self) -> RecordReader<R> {
+        RecordReader { complete: true, ..self }
     }
 
     /// The offset of the next record in the uncompressed data.
@@ -96,9 +114,9 @@ impl<R: Read> RecordReader<R> {
 
     /// The next record; none at the end.
     pub fn read(&mut self) -> Result<Option<Bytes>> {
-        let head = self.stream.read(HEADER)?;
+        let head = self.stream.read(HEADER).map_err(|error| self.ended(error))?;
         if head.len() < HEADER {
-            return Ok(None);
+            return self.end(head.len());
         }
         let (length, check) = head.split_at(8);
         if crc::masked(length) != number(check) {
@@ -107,7 +125,8 @@ impl<R: Read> RecordReader<R> {
         }
         let length = u64::from_le_bytes(length.try_into().expect("8 bytes"));
         let size = usize::try_from(length).ok().and_then(|length| length.checked_add(4));
-        let mut data = self.stream.read(size.ok_or_else(|| self.truncated())?)?;
+        let data = self.stream.read(size.ok_or_else(|| self.truncated())?);
+        let mut data = data.map_err(|error| self.ended(error))?;
         if Some(data.len()) != size {
             return Err(self.truncated());
         }
@@ -117,6 +136,25 @@ impl<R: Read> RecordReader<R> {
         }
         self.offset += length + HEADER as u64 + 4;
         Ok(Some(data))
+    }
+
+    /// What it means that this many bytes of a header are left.
+    fn end(&self, left: usize) -> Result<Option<Bytes>> {
+        match (self.complete, left) {
+            (false, _) | (_, 0) => Ok(None),
+            _ => Err(data_loss(format!(
+                "truncated record at {}: the header has 12 bytes, and the file ends after {left}",
+                self.offset
+            ))),
+        }
+    }
+
+    /// The error of compressed data that ends too early, with the offset of the record.
+    fn ended(&self, error: Error) -> Error {
+        match error.message == ENDS_EARLY {
+            true => data_loss(format!("truncated record at {}: {ENDS_EARLY}", self.offset)),
+            false => error,
+        }
     }
 
     fn truncated(&self) -> Error {
@@ -136,12 +174,18 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes.try_into().expect("4 bytes"))
 }
 
-/// A decoder that ends where its file ends, and reports errors with zlib's messages.
-struct Inflated<D>(D);
+/// A decoder that ends where its file ends unless that must be `complete`, and reports errors with zlib's messages.
+struct Inflated<D> {
+    decoder: D,
+    complete: bool,
+}
 
 impl<D: Read> Read for Inflated<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.0.read(buffer) {
+        match self.decoder.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof && self.complete => {
+                Err(carrying(data_loss(ENDS_EARLY)))
+            }
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
             Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Error>()) => Err(error),
             Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),

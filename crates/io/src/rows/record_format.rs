@@ -1,9 +1,9 @@
 //! TFRecord files of Example messages.
 
-use super::{Cell, Row, RowFile, RowWriter, Schema};
+use super::{Cell, Row, RowFile, RowWriter, Schema, Typed, at};
 use crate::example::{Example, Values};
 use crate::{RecordReader, RecordWriter};
-use status::{Error, Result};
+use status::{Result, invalid};
 use std::io::Read;
 
 /// The examples of a file as rows.
@@ -12,18 +12,14 @@ pub(super) fn rows<R: Read + Send>(
     path: &str,
 ) -> impl Iterator<Item = Result<Row>> + Send + use<R> {
     let path = path.to_string();
-    let mut reader = reader;
+    let (mut reader, mut number) = (reader, 0);
     std::iter::from_fn(move || {
+        number += 1;
         let offset = reader.offset();
         let record = reader.read().transpose()?;
         let row = record.and_then(|record| Ok(row(Example::decode(&record)?)));
-        Some(row.map_err(|error| at(error, &path, offset)))
+        Some(row.map_err(|error| at(error, &path, number, &format!(" (offset {offset})"))))
     })
-}
-
-/// The error with the file and the offset of the record.
-fn at(error: Error, path: &str, offset: u64) -> Error {
-    Error { message: format!("{path}: record at offset {offset}: {}", error.message), ..error }
 }
 
 fn row(example: Example) -> Row {
@@ -33,14 +29,14 @@ fn row(example: Example) -> Row {
 fn cell(values: Values) -> Cell {
     let mut cells: Vec<Cell> = match values {
         Values::Bytes(values) => values.into_iter().map(Cell::Bytes).collect(),
-        Values::Floats(values) => values.into_iter().map(|value| Cell::Float(value.into())).collect(),
+        Values::Floats(values) => values.into_iter().map(Cell::Single).collect(),
         Values::Ints(values) => values.into_iter().map(Cell::Int).collect(),
     };
     if cells.len() == 1 { cells.swap_remove(0) } else { Cell::List(cells) }
 }
 
 pub(super) fn writer(file: &RowFile, schema: &Schema) -> Result<Writer> {
-    Ok(Writer { records: RecordWriter::create_on(&file.systems, &file.path, file.compression)?, schema: schema.clone() })
+    Ok(Writer { records: file.record_writer()?, schema: schema.clone() })
 }
 
 pub(super) struct Writer {
@@ -51,12 +47,38 @@ pub(super) struct Writer {
 impl RowWriter for Writer {
     fn write(&mut self, row: Row) -> Result<()> {
         let values = self.schema.convert(row)?;
-        let named = self.schema.columns.iter().zip(values);
-        let features = named.filter_map(|(column, values)| Some((column.name.clone(), values?))).collect();
-        self.records.write(&Example { features }.encode())
+        let mut example = Example::new();
+        for (column, values) in self.schema.columns.iter().zip(values) {
+            if let Some(values) = values {
+                example.features.insert(column.name.clone(), feature(&column.name, values)?);
+            }
+        }
+        self.records.write(&example.encode())
     }
 
     fn close(self: Box<Self>) -> Result<()> {
         self.records.close()
     }
+}
+
+fn feature(name: &str, values: Typed) -> Result<Values> {
+    Ok(match values {
+        Typed::Ints(values) => Values::Ints(values),
+        Typed::Floats(values) => Values::Floats(values),
+        Typed::Doubles(values) => {
+            Values::Floats(values.into_iter().map(|value| single(name, value)).collect::<Result<_>>()?)
+        }
+        Typed::Bytes(values) => Values::Bytes(values),
+    })
+}
+
+/// The nearest float, since an Example has no others.
+fn single(name: &str, value: f64) -> Result<f32> {
+    let nearest = value as f32;
+    if value.is_finite() && nearest.is_infinite() {
+        return Err(invalid!(
+            "column '{name}' has the value {value:?}, which is too large for the floats of an Example"
+        ));
+    }
+    Ok(nearest)
 }

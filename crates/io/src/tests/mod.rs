@@ -13,6 +13,7 @@ mod overwrite;
 mod pieces;
 mod python;
 mod records;
+mod row_files;
 mod rows;
 mod slots;
 mod snapshots;

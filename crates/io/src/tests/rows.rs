@@ -1,7 +1,7 @@
 //! Rows of files in several formats. What is written is compared with what was to be written.
 
 use crate::example::{Example, SequenceExample, Values};
-use crate::rows::{Cell, Format, Row, RowFile, Schema, Type};
+use crate::rows::{Cell, Format, Row, RowFile, Schema, Type, Typed};
 use crate::{Compression, FileSystems, RecordReader};
 use status::Code;
 
@@ -10,7 +10,7 @@ fn file(systems: &FileSystems, path: &str) -> RowFile {
 }
 
 fn rows(file: &RowFile) -> Vec<Row> {
-    file.rows().unwrap().0.collect::<status::Result<_>>().unwrap()
+    file.rows().unwrap().collect::<status::Result<_>>().unwrap()
 }
 
 /// Converts a file to the format that the name of the other says.
@@ -87,7 +87,7 @@ fn a_value_that_does_not_fit_the_schema_is_named() {
     let mut schema = schema;
     schema.set("age=text").unwrap();
     let text = schema.convert(vec![("age".to_string(), Cell::Untyped("old".to_string()))]).unwrap();
-    assert_eq!(text, [Some(Values::Bytes(vec!["old".into()]))]);
+    assert_eq!(text, [Some(Typed::Bytes(vec!["old".into()]))]);
     assert_eq!(schema.set("size=int").unwrap_err().message, "there is no column 'size'; the columns are age");
 }
 
@@ -95,15 +95,18 @@ fn a_value_that_does_not_fit_the_schema_is_named() {
 fn damaged_files_are_errors_with_their_place() {
     let systems = FileSystems::local();
     systems.write("ram://rows/bad.jsonl", b"{\"x\": 1}\n[1]\n").unwrap();
-    let error = file(&systems, "ram://rows/bad.jsonl").rows().unwrap().0.find_map(Result::err).unwrap();
-    assert_eq!(error.message, "ram://rows/bad.jsonl: line 2: expected an object, got [1]");
+    let error = file(&systems, "ram://rows/bad.jsonl").rows().unwrap().find_map(Result::err).unwrap();
+    assert_eq!(error.message, "ram://rows/bad.jsonl: row 2 (line 2, offset 9): expected an object, got a list");
     systems.write("ram://rows/bad.csv", b"a,b\n1,2\n3\n").unwrap();
-    let error = file(&systems, "ram://rows/bad.csv").rows().unwrap().0.find_map(Result::err).unwrap();
-    assert!(error.message.contains("found record with 1 fields"), "{error}");
+    let error = file(&systems, "ram://rows/bad.csv").rows().unwrap().find_map(Result::err).unwrap();
+    assert_eq!(
+        error.message,
+        "ram://rows/bad.csv: row 2 (line 3, offset 8): found 1 fields, but the first line names 2 columns"
+    );
     systems.write("ram://rows/bad.tfrecord", b"certainly no record").unwrap();
-    let error = file(&systems, "ram://rows/bad.tfrecord").rows().unwrap().0.find_map(Result::err).unwrap();
+    let error = file(&systems, "ram://rows/bad.tfrecord").rows().unwrap().find_map(Result::err).unwrap();
     assert_eq!(error.code, Code::DataLoss);
-    assert!(error.message.starts_with("ram://rows/bad.tfrecord: record at offset 0: corrupted record at 0"), "{error}");
+    assert!(error.message.starts_with("ram://rows/bad.tfrecord: row 1 (offset 0): corrupted record at 0"), "{error}");
 }
 
 #[test]
@@ -111,6 +114,11 @@ fn names_say_format_and_compression() {
     let of = Format::of_file;
     assert_eq!(of("s3://b/x.csv.gz").unwrap(), (Format::Csv, Compression::Gzip));
     assert_eq!(of("/a/train.tfrecord-00001-of-00008").unwrap(), (Format::TfRecord, Compression::None));
+    let gzip = (Format::TfRecord, Compression::Gzip);
+    assert_eq!(of("train.tfrecord.gz-00000-of-00008").unwrap(), gzip);
+    assert_eq!(of("train.tfrecord-00000-of-00008.gz").unwrap(), gzip);
+    assert_eq!(of("train.csv-10000-of-20000").unwrap(), (Format::Csv, Compression::None));
+    assert_eq!(of("table-01-of-12.csv").unwrap(), (Format::Csv, Compression::None));
     let message = of("/a/train").unwrap_err().message;
     assert!(message.starts_with("the name of /a/train does not say its format"), "{message}");
 }
