@@ -3,3 +3,4 @@
 mod budget;
 mod requests;
 mod task;
+mod windows;
