@@ -92,6 +92,18 @@ fn import_node<'a>(
         let group: Vec<Output> = inputs.by_ref().take(count).collect();
         builder = builder.inputs(&group);
     }
+    if inputs.next().is_some() {
+        let (expected, found) =
+            (signature.input_types(node)?, node.inputs.iter().filter(|name| !name.starts_with('^')));
+        let expected: Vec<String> = expected.iter().map(|dtype| dtype.to_string()).collect();
+        return Err(invalid!(
+            "NodeDef expected inputs '{}' do not match {} inputs specified; Op<name={}>; NodeDef: {{{{node {}}}}}",
+            expected.join(", "),
+            found.count(),
+            node.op,
+            node.name
+        ));
+    }
     for (name, value) in &node.attrs {
         builder = match name.as_str() {
             "_class" => builder.attr(name, beside(value, scope.prefix())),

@@ -77,7 +77,7 @@ impl Shape {
     /// The number of elements. Cannot overflow for the shape of an existing tensor, which was checked when it was
     /// built.
     pub fn elements(&self) -> usize {
-        self.0.iter().product()
+        self.0.iter().fold(1, |count, &dim| count.saturating_mul(dim))
     }
 
     /// The number of elements; an error if it does not fit in 63 bits.

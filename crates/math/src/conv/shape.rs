@@ -30,6 +30,9 @@ pub struct ConvShape {
     pub output: [usize; 3],
 }
 
+/// Numbers of an image that a filter may span, however small the images are.
+const LARGE_REACH: usize = 1 << 24;
+
 /// One axis of a convolution or pooling window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
@@ -138,6 +141,13 @@ impl ConvShape {
             && with(reach, [self.channels, 1])
             && with(self.filter, [self.filter_channels, self.out_channels])
             && with(self.output, [self.batch, self.out_channels])
+            && self.is_compact(reach)
+    }
+
+    /// True if the neighbourhood of a point, which is copied with its zeros, is not out of proportion to an image.
+    fn is_compact(&self, reach: [usize; 3]) -> bool {
+        let count = |sizes: [usize; 3]| sizes.iter().fold(self.channels, |count, &size| count.saturating_mul(size));
+        count(reach) <= count(self.input).saturating_mul(64).max(LARGE_REACH)
     }
 
     /// Into how many groups the channels fall.

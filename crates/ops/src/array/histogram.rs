@@ -5,7 +5,7 @@ use super::nodes;
 use graph::Output;
 use op::shapes::unchanged;
 use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs, unary};
-use status::{Result, invalid};
+use status::{Result, exhausted, invalid};
 use tensor::{DType, Element, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
@@ -86,7 +86,10 @@ fn run_histogram<T: Wide>(mut inputs: Inputs, dtype: DType) -> Result<Outputs> {
         return Err(invalid!("nbins should be a positive number, but got '{bins}'"));
     };
     let values = values.values::<T>()?;
-    let mut counts = vec![0; tensor::Shape::checked(&[bins])?.elements()];
+    let mut counts: Vec<usize> = Vec::new();
+    let out_of_memory = |_| exhausted!("OOM when allocating tensor with shape[{bins}] and type {dtype}");
+    counts.try_reserve_exact(count).map_err(out_of_memory)?;
+    counts.resize(count, 0);
     if count == 1 {
         counts[0] = values.len();
         return Ok(outputs![from_places(&counts, [count], dtype)?]);

@@ -176,7 +176,7 @@ fn resolved(sizes: &[i64], whole: usize) -> Result<Vec<usize>> {
         ));
     }
     let resolve = |(index, &asked): (usize, &i64)| {
-        let found = if asked == -1 { size - total } else { asked };
+        let found = if asked == -1 { size.saturating_sub(total) } else { asked };
         usize::try_from(found).map_err(|_| invalid!("Split size at index {index} must be >= 0. Got: {found}"))
     };
     let sizes = sizes.iter().enumerate().map(resolve).collect::<Result<Vec<_>>>()?;

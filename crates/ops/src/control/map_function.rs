@@ -220,6 +220,7 @@ fn stack_one(ctx: &Ctx<'_>, index: usize, rows: Vec<Tensor>, dtype: DType, shape
         (Some(first), None) => return Err(mismatch(first, shape)),
         (None, None) => shape.dims().unwrap_or_default().iter().map(|&dim| dim.max(0) as usize).collect(),
     };
+    expected.checked_elements()?;
     if let Some(wrong) = rows.iter().find(|row| *row.shape() != expected) {
         return Err(mismatch(wrong, &PartialShape::from(&expected)));
     }

@@ -2,7 +2,7 @@
 
 use super::pixel::Pixel;
 use op::{Grad, Inputs, Kernel, Op, Outputs, PLAIN, Setup, ShapeQuery, many, outputs};
-use status::{Result, invalid};
+use status::{Result, exhausted, invalid};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use tensor::{DType, PartialShape, Tensor, f16};
@@ -128,7 +128,7 @@ fn run<T: Pixel>(version: Version, mut inputs: Inputs) -> Result<Outputs> {
     let corners = |i: usize| [boxes[i * 4], boxes[i * 4 + 1], boxes[i * 4 + 2], boxes[i * 4 + 3]];
     // Half floats compare as half floats.
     let rounded = |x: f32| T::from_f32(x).to_f32();
-    let found = select(&rule, &scores, rounded, |i, j| overlap(corners(i), corners(j)));
+    let found = select(&rule, &scores, rounded, |i, j| overlap(corners(i), corners(j)))?;
     let indices = Tensor::vector(&found.indices);
     let valid = Tensor::scalar(found.valid as i32);
     Ok(match version {
@@ -246,7 +246,7 @@ fn select(
     scores: &[f32],
     rounded: impl Fn(f32) -> f32,
     similarity: impl Fn(usize, usize) -> f32,
-) -> Selection {
+) -> Result<Selection> {
     let candidates = scores.iter().enumerate().filter(|(_, score)| **score > rule.score);
     let mut queue: BinaryHeap<Candidate> =
         candidates.map(|(index, &score)| Candidate { index, score, compared: 0 }).collect();
@@ -277,10 +277,13 @@ fn select(
     }
     let valid = indices.len();
     if rule.pad && rule.limit > valid && rule.limit <= i32::MAX as usize {
+        let out_of_memory = |_| exhausted!("OOM when allocating tensor with shape[{}] and type int32", rule.limit);
+        indices.try_reserve_exact(rule.limit - valid).map_err(out_of_memory)?;
+        kept.try_reserve_exact(rule.limit - valid).map_err(out_of_memory)?;
         indices.resize(rule.limit, 0);
         kept.resize(rule.limit, 0.0);
     }
-    Selection { indices, scores: kept, valid }
+    Ok(Selection { indices, scores: kept, valid })
 }
 
 fn overlaps_kernel(_: &Setup<'_>) -> Result<Kernel> {
@@ -298,7 +301,7 @@ fn overlaps_kernel(_: &Setup<'_>) -> Result<Kernel> {
         check_scores(count, &scores)?;
         let rule = Rule { limit, overlap, score, sigma: 0.0, pad: false };
         let overlaps = overlaps.values::<f32>()?;
-        let found = select(&rule, scores.values::<f32>()?, |x| x, |i, j| overlaps[i * count + j]);
+        let found = select(&rule, scores.values::<f32>()?, |x| x, |i, j| overlaps[i * count + j])?;
         Ok(outputs![Tensor::vector(&found.indices)])
     }))
 }

@@ -2,7 +2,7 @@
 //! output.
 
 use op::{Setup, ShapeQuery};
-use status::{Result, invalid};
+use status::{Result, exhausted, invalid};
 use std::ops::AddAssign;
 use tensor::{Element, PartialShape, Shape, Tensor};
 
@@ -41,6 +41,9 @@ impl Mapping {
     }
 }
 
+/// Bytes of the taps of a row or a column.
+const TAPS: usize = 4 * size_of::<Tap>();
+
 /// The sizes of a batch of images before and after.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
@@ -74,7 +77,10 @@ impl Sizes {
             return Err(invalid!("output dimensions must be positive"));
         }
         let resized = [rows as usize, cols as usize];
-        Shape::checked(&[batch as i64, rows, cols, channels as i64])?;
+        let shape = Shape::checked(&[batch as i64, rows, cols, channels as i64])?;
+        // The taps of rows and columns are made before the result, so memory for them is asked for first.
+        Tensor::scratch::<u8>([(resized[0] + resized[1]) * TAPS])
+            .map_err(|_| exhausted!("OOM when allocating tensor with shape{shape} and type float"))?;
         Ok(Sizes { batch, original: [height, width], resized, channels })
     }
 

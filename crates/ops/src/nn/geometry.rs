@@ -242,6 +242,9 @@ impl Geometry {
 
     fn axis(&self, i: usize, input: usize, filter: usize) -> Result<Axis> {
         let (stride, dilation) = (self.strides[i], self.dilations[i]);
+        if i32::try_from(stride).is_err() {
+            return Err(invalid!("Stride must be < 2^31, but got {stride}"));
+        }
         let axis = match self.padding {
             Padding::Same => Axis::same(input, filter, stride, dilation),
             Padding::Valid => Some(Axis::valid(input, filter, stride, dilation)),

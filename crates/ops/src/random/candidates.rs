@@ -7,7 +7,7 @@ use graph::{Output, ShapeQuery};
 use op::{Grad, Kernel, Op, PLAIN, Setup, many, outputs};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
-use status::{Result, internal, invalid};
+use status::{Result, exhausted, internal, invalid};
 use tensor::{PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
@@ -190,13 +190,16 @@ fn kernel(setup: &Setup<'_>, make: fn(&Setup<'_>, u64) -> Result<Sampler>) -> Re
             Sampler::All => 1.0,
             _ => expected_count(sampler.probability(request.range, class), request.num_sampled, tries),
         };
-        let of_sampled: Vec<f32> = sampled.iter().map(|&class| expected(class as u64)).collect();
+        let mut of_sampled = Tensor::zeros::<f32>([sampled.len()])?;
+        for (count, &class) in of_sampled.values_mut()?.iter_mut().zip(&sampled) {
+            *count = expected(class as u64);
+        }
         let of_true: Vec<f32> = trues.iter().map(|&class| expected(class as u64)).collect();
         if let Sampler::Learned(learned) = &sampler {
             learned.lock().learn(trues);
         }
         let of_true = Tensor::from_slice(classes.shape(), &of_true)?;
-        Ok(outputs![Tensor::vector(&sampled), of_true, Tensor::vector(&of_sampled)])
+        Ok(outputs![Tensor::vector(&sampled), of_true, of_sampled])
     })
     .heavy())
 }
@@ -222,29 +225,41 @@ impl Request {
 
     /// The classes, and how many tries they took.
     fn sample(&self, sampler: &Sampler, words: &mut Words<impl Iterator<Item = u32>>) -> Result<(Vec<i64>, usize)> {
+        let count = self.num_sampled;
+        let mut sampled: Vec<i64> = Vec::new();
+        let out_of_memory = |_| exhausted!("OOM when allocating tensor with shape[{count}] and type int64");
+        sampled.try_reserve_exact(count).map_err(out_of_memory)?;
         if matches!(sampler, Sampler::All) {
-            return Ok(((0..self.num_sampled as i64).collect(), self.num_sampled));
+            sampled.extend(0..count as i64);
+            return Ok((sampled, count));
         }
         if !self.unique {
-            let sampled = (0..self.num_sampled).map(|_| sampler.sample(self.range, words) as i64).collect();
-            return Ok((sampled, self.num_sampled));
+            sampled.extend((0..count).map(|_| sampler.sample(self.range, words) as i64));
+            return Ok((sampled, count));
         }
-        let (mut used, mut sampled) = (FxHashSet::default(), Vec::new());
+        let mut used = FxHashSet::default();
+        let mut latest = 0;
         for tries in 1..=MOST_TRIES {
             let class = sampler.sample(self.range, words) as i64;
             if used.insert(class) {
                 sampled.push(class);
+                latest = tries;
+            }
+            if tries - latest > MOST_VAIN_TRIES {
+                break;
             }
             if sampled.len() == self.num_sampled {
                 return Ok((sampled, tries));
             }
         }
-        Err(internal!("{} distinct classes were not found in {MOST_TRIES} tries", self.num_sampled))
+        Err(internal!("{} distinct classes were not found in {MOST_TRIES} tries, only {}", count, sampled.len()))
     }
 }
 
 /// A sampler that needs more tries is refused rather than left to run.
 const MOST_TRIES: usize = 1 << 26;
+/// As many tries that find no further class mean that the others have no weight.
+const MOST_VAIN_TRIES: usize = 1 << 23;
 
 /// How often a class of probability `p` is to be expected in a sample that took `tries`.
 fn expected_count(p: f32, samples: usize, tries: usize) -> f32 {

@@ -5,7 +5,7 @@ use crate::array::units::Unit;
 use graph::{Node, Output};
 use math::function::Number;
 use op::{Grad, Grads, Inputs, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
-use status::{Result, invalid};
+use status::{Result, exhausted, invalid};
 use tensor::{Complex32, Complex64, Element, PartialShape, Shape, Tensor};
 
 macro_rules! grad_row {
@@ -136,7 +136,10 @@ fn fill(indices: Tensor, values: Tensor, default: &Tensor, rows: i64) -> Result<
     let all = indices.values::<i64>()?;
     let row_of = |number: usize| all[number * rank];
     let mut empty = Tensor::zeros::<bool>([rows])?;
-    let mut starts = vec![0_usize; rows];
+    let mut starts: Vec<usize> = Vec::new();
+    let out_of_memory = |_| exhausted!("OOM when allocating tensor with shape[{rows}] and type int64");
+    starts.try_reserve_exact(rows).map_err(out_of_memory)?;
+    starts.resize(rows, 0);
     for number in 0..count {
         match usize::try_from(row_of(number)).ok().and_then(|row| starts.get_mut(row)) {
             Some(slot) => *slot += 1,
@@ -150,7 +153,9 @@ fn fill(indices: Tensor, values: Tensor, default: &Tensor, rows: i64) -> Result<
     for start in &mut starts {
         total += std::mem::replace(start, total).max(1);
     }
-    let mut next = starts.clone();
+    let mut next: Vec<usize> = Vec::new();
+    next.try_reserve_exact(rows).map_err(out_of_memory)?;
+    next.extend_from_slice(&starts);
     let mut places = Vec::with_capacity(count);
     for number in 0..count {
         let slot = &mut next[row_of(number) as usize];

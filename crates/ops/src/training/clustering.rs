@@ -171,14 +171,15 @@ fn plus_plus(ctx: &Ctx<'_>, mut inputs: Inputs) -> Result<Outputs> {
         return Err(invalid!("Expected num_to_sample <= points.rows(). {count} vs {}.", points.len()));
     }
     let retries = if retries >= 0 { retries } else { 2 + (count as f64).ln() as i64 };
-    let chosen = choose(ctx, &points, count as usize, retries, &Philox::new(seed as u64, 0));
+    let chosen = choose(ctx, &points, count as usize, retries, &Philox::new(seed as u64, 0))?;
     let rows: Vec<f32> = chosen.iter().flat_map(|&row| points.row(row)).copied().collect();
     Ok(outputs![Tensor::from_slice([count as usize, points.width], &rows)?])
 }
 
 /// Draws `count` points, each with a probability that grows with its squared distance to the nearest one drawn before.
 /// With retries each is the best of several, by the sum of the distances that it leaves.
-fn choose(ctx: &Ctx<'_>, points: &Points<'_>, count: usize, retries: i64, random: &Philox) -> Vec<usize> {
+/// A number of retries that never ends is cancelled with the step.
+fn choose(ctx: &Ctx<'_>, points: &Points<'_>, count: usize, retries: i64, random: &Philox) -> Result<Vec<usize>> {
     let mut words = Words::new(random.words(0));
     let (mut chosen, mut known) = (Vec::with_capacity(count), FxHashSet::default());
     let mut nearest = vec![f32::INFINITY; points.len()];
@@ -186,6 +187,7 @@ fn choose(ctx: &Ctx<'_>, points: &Points<'_>, count: usize, retries: i64, random
         let sums: Vec<f32> = nearest.iter().scan(0.0, |sum, distance| Some(add(sum, *distance))).collect();
         let (mut best, mut best_sum, mut best_nearest) = (0, f32::INFINITY, None);
         for _ in 0..=retries {
+            ctx.env.cancel.reason().map_or(Ok(()), Err)?;
             let row = draw(&mut words, &sums, &known);
             let distances = distances(ctx, points, row, &nearest);
             let sum = distances.iter().sum::<f32>();
@@ -197,7 +199,7 @@ fn choose(ctx: &Ctx<'_>, points: &Points<'_>, count: usize, retries: i64, random
         known.insert(best);
         chosen.push(best);
     }
-    chosen
+    Ok(chosen)
 }
 
 fn add(sum: &mut f32, value: f32) -> f32 {

@@ -6,7 +6,7 @@ use crate::random::unigram::Fixed;
 use crate::random::words::Words;
 use math::philox::Philox;
 use op::shapes::{none, unknown};
-use op::{Grad, Inputs, Kernel, Op, PLAIN, Setup, Variable, many, outputs};
+use op::{Ctx, Grad, Inputs, Kernel, Op, PLAIN, Setup, Variable, many, outputs};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, invalid};
@@ -200,6 +200,9 @@ fn skipgram_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     .heavy())
 }
 
+/// The number of negative samples after which a cancelled step ends.
+const PATIENCE: usize = 1 << 12;
+
 /// A step of the training: the classes by how often they are drawn as negative samples.
 struct Training {
     sampler: Fixed,
@@ -214,11 +217,11 @@ fn train_kernel(setup: &Setup<'_>) -> Result<Kernel> {
         negatives: usize::try_from(setup.int("num_negative_samples")?).unwrap_or(0),
         random: Mutex::new(Philox::from_seeds(entropy(), entropy())),
     };
-    Ok(many(move |_, inputs| training.run(inputs).map(|()| outputs![])).heavy())
+    Ok(many(move |ctx, inputs| training.run(ctx, inputs).map(|()| outputs![])).heavy())
 }
 
 impl Training {
-    fn run(&self, mut inputs: Inputs) -> Result<()> {
+    fn run(&self, ctx: &Ctx<'_>, mut inputs: Inputs) -> Result<()> {
         let variables = [inputs.variable(0)?, inputs.variable(1)?];
         let (examples, labels, rate) = (inputs.tensor(2)?, inputs.tensor(3)?, inputs.tensor(4)?);
         both(&variables, |w_in, w_out| {
@@ -240,19 +243,18 @@ impl Training {
             }
             let (examples, labels) = (numbers(&examples, words)?, numbers(&labels, words)?);
             let pairs = examples.into_iter().zip(labels);
-            self.train(w_in.values_mut()?, w_out.values_mut()?, width, rate.to_scalar()?, pairs);
-            Ok(())
+            self.train(ctx, [w_in.values_mut()?, w_out.values_mut()?], width, rate.to_scalar()?, pairs)
         })
     }
 
     fn train(
         &self,
-        w_in: &mut [f32],
-        w_out: &mut [f32],
+        ctx: &Ctx<'_>,
+        [w_in, w_out]: [&mut [f32]; 2],
         width: usize,
         rate: f32,
         pairs: impl Iterator<Item = (usize, usize)>,
-    ) {
+    ) -> Result<()> {
         let random = {
             let mut random = self.random.lock();
             let part = *random;
@@ -265,7 +267,10 @@ impl Training {
             let v_in = &mut w_in[example * width..][..width];
             change.fill(0.0);
             learn(v_in, &mut w_out[label * width..][..width], &mut change, rate, true);
-            for _ in 0..self.negatives {
+            for negative in 0..self.negatives {
+                if negative % PATIENCE == PATIENCE - 1 {
+                    ctx.env.cancel.reason().map_or(Ok(()), Err)?;
+                }
                 let sample = self.sampler.sample(&mut words) as usize;
                 if sample != label {
                     learn(v_in, &mut w_out[sample * width..][..width], &mut change, rate, false);
@@ -273,6 +278,7 @@ impl Training {
             }
             v_in.iter_mut().zip(&change).for_each(|(value, change)| *value += change);
         }
+        Ok(())
     }
 }
 
