@@ -25,6 +25,8 @@ usage: cargo xtask <task>
                       2.2 GB (needs 8 GB of memory)
   cases --update      let TensorFlow write the expected part of all conformance cases
   cases --update F…   let TensorFlow write the expected part of the cases in the files F…
+  bad-input           run every op with generated bad input, in a debug build; print counts and failures
+  bad-input OP…       the same for these ops only
   builders            write what is generated from the rows of ops: the raw builders and docs/ops.md
   screenshots         draw the pictures of docs/images: TensorBoard on a run of the demo
   python              install TensorFlow into the cache and print the path of its interpreter
@@ -62,6 +64,7 @@ fn task() -> Result<()> {
         ["test", ref filter @ ..] => test::run(filter),
         ["soak"] => test::soak(),
         ["cases", "--update", ref files @ ..] => test::update_cases(files),
+        ["bad-input", ref ops @ ..] => test::bad_input(ops),
         ["builders"] => test::write_builders(),
         ["screenshots"] => test::screenshots(),
         ["python"] => {

@@ -5,8 +5,8 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// Cargo features that tests need: all network file systems, and Parquet. Every call names them, so that no crate is built twice.
-const FEATURES: &str = "s3,gs,az,hdfs,parquet";
+/// Cargo features that tests need: all network file systems, Parquet and SQLite. Every call names them, so that no crate is built twice.
+const FEATURES: &str = "s3,gs,az,hdfs,parquet,sqlite";
 
 /// Parts of the names of Rust tests that need a Python with TensorFlow, or the built program.
 pub const NEED_PYTHON: [&str; 3] = ["tests::client::", "tests::twins::", "graphs_on_a_tensorflow_server"];
@@ -63,6 +63,15 @@ pub fn soak() -> Result<()> {
     clients.env("JOURNAL_KILLS", "20").env("SAVE_KILLS", "50");
     run_command(&mut clients)?;
     run_command(with_program(&interpreter, &program).arg("speed/large_variables.py"))
+}
+
+/// Runs every op, or some, with generated bad input.
+pub fn bad_input(ops: &[&str]) -> Result<()> {
+    let selected = if ops.is_empty() { "all".to_string() } else { ops.join(",") };
+    let mut tests = cargo();
+    tests.args(["test", "--package", "flowgrid-conformance", "--lib", "--"]);
+    tests.args(["--exact", "tests::bad_input::bad_input_is_answered", "--nocapture"]);
+    run_command(tests.env("FLOWGRID_BAD_INPUT", selected))
 }
 
 /// Writes the files that are generated from the rows of ops.

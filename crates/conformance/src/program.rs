@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tensor::Tensor;
 
 /// A graph case in executable form.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The graph.
     pub graph: GraphDef,

@@ -120,6 +120,12 @@ fn listed(dtype: DType, shape: Shape, words: &[&str]) -> Result<Tensor> {
     })
 }
 
+/// A tensor of numbers, which repeat; complex elements take two each.
+#[cfg(test)]
+pub fn numbers(dtype: DType, shape: Shape, values: &[f64]) -> Result<Tensor> {
+    generated(dtype, shape, &Generator::Cycle(values.to_vec()))
+}
+
 fn generated(dtype: DType, shape: Shape, generator: &Generator) -> Result<Tensor> {
     by_type!(dtype, T => {
         let mut tensor = Tensor::zeros::<T>(shape)?;

@@ -47,7 +47,7 @@ fn open(target: &str, program: &Program) -> Result<Session> {
 }
 
 /// Runs one step; `last` holds the answers so far.
-fn run_step(session: &Session, step: &Step, last: &BTreeMap<String, Tensor>) -> Result<Vec<Tensor>> {
+pub(super) fn run_step(session: &Session, step: &Step, last: &BTreeMap<String, Tensor>) -> Result<Vec<Tensor>> {
     let mut feeds = Feeds::new();
     for (name, feed) in &step.feeds {
         let value = match feed {

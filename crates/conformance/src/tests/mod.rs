@@ -1,5 +1,6 @@
 //! All cases on all runtimes, and the rows against TensorFlow's op list.
 
+mod bad_input;
 mod builders;
 mod cases;
 mod client;
