@@ -85,7 +85,8 @@ impl Schema {
             for (name, cell) in row {
                 let place = schema.columns.iter().position(|column| column.name == *name).unwrap_or_else(|| {
                     schema.columns.push(Column::new(name));
-                    (present.push(0), texts.push(false));
+                    present.push(0);
+                    texts.push(false);
                     schema.columns.len() - 1
                 });
                 present[place] += usize::from(!is_missing(cell));

@@ -423,7 +423,7 @@ mod parquet_files {
 
     #[test]
     fn text_that_turns_into_bytes_is_an_error() {
-        let rows = [b"text".repeat(1), vec![0xff]]
+        let rows = [b"text".to_vec(), vec![0xff]]
             .map(|bytes| vec![("x".to_string(), crate::rows::Cell::Bytes(bytes.into()))]);
         let systems = FileSystems::local();
         let schema = crate::rows::Schema::guess(&rows[..1]);
