@@ -423,8 +423,8 @@ mod parquet_files {
 
     #[test]
     fn text_that_turns_into_bytes_is_an_error() {
-        let rows = [b"text".to_vec(), vec![0xff]]
-            .map(|bytes| vec![("x".to_string(), crate::rows::Cell::Bytes(bytes.into()))]);
+        let rows =
+            [b"text".to_vec(), vec![0xff]].map(|bytes| vec![("x".to_string(), crate::rows::Cell::Bytes(bytes.into()))]);
         let systems = FileSystems::local();
         let schema = crate::rows::Schema::guess(&rows[..1]);
         let mut writer = RowFile::named(&systems, "ram://d/t.parquet").unwrap().writer(&schema).unwrap();
