@@ -1,10 +1,11 @@
 //! Importing a GraphDef into a graph under construction.
 
 use crate::{
-    AttrList, AttrValue, ControlFlow, Graph, GraphDef, Node, NodeDef, OpFacts, OpSet, Output, Scope, TensorName,
+    AttrList, AttrValue, ControlFlow, Graph, GraphDef, Node, NodeDef, OpFacts, OpSet, Output, Scope, Signature,
+    TensorName,
 };
 use bytes::Bytes;
-use status::{Result, invalid};
+use status::{Error, Result, invalid};
 use std::collections::BTreeMap;
 
 /// Options of an import.
@@ -93,16 +94,7 @@ fn import_node<'a>(
         builder = builder.inputs(&group);
     }
     if inputs.next().is_some() {
-        let (expected, found) =
-            (signature.input_types(node)?, node.inputs.iter().filter(|name| !name.starts_with('^')));
-        let expected: Vec<String> = expected.iter().map(|dtype| dtype.to_string()).collect();
-        return Err(invalid!(
-            "NodeDef expected inputs '{}' do not match {} inputs specified; Op<name={}>; NodeDef: {{{{node {}}}}}",
-            expected.join(", "),
-            found.count(),
-            node.op,
-            node.name
-        ));
+        return Err(too_many_inputs(node, &signature)?);
     }
     for (name, value) in &node.attrs {
         builder = match name.as_str() {
@@ -118,6 +110,18 @@ fn import_node<'a>(
         built.forget_shapes();
     }
     Ok(built)
+}
+
+/// The error of a node with more inputs than its op takes.
+fn too_many_inputs(node: &NodeDef, signature: &Signature) -> Result<Error> {
+    let expected: Vec<String> = signature.input_types(node)?.iter().map(|dtype| dtype.to_string()).collect();
+    Ok(invalid!(
+        "NodeDef expected inputs '{}' do not match {} inputs specified; Op<name={}>; NodeDef: {{{{node {}}}}}",
+        expected.join(", "),
+        node.inputs.iter().filter(|name| !name.starts_with('^')).count(),
+        node.op,
+        node.name
+    ))
 }
 
 /// The input of a loop's Merge that comes from outside the loop.
