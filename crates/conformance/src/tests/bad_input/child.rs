@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The samples of each op.
 const SAMPLES: usize = 2;
-/// The part that always runs has one op in so many.
+/// The part that always runs has one op in twelve.
 const PART: usize = 12;
 /// Memory that a small node may take.
 const MEMORY: u64 = 256 << 20;
