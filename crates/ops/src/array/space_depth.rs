@@ -98,7 +98,7 @@ fn block_of(setup: &Setup<'_>) -> Result<usize> {
         return Err(invalid!("Block size should be > 1 and <= {MAX_BLOCK} but was: {block}"));
     }
     if format != "NHWC" {
-        return Err(invalid!("Only NHWC data_format supported on CPU. Got {format}"));
+        return Err(setup.no_kernel());
     }
     Ok(block as usize)
 }

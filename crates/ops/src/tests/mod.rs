@@ -1,6 +1,7 @@
 //! Tests of the tables as a whole, and of ops that only make sense together.
 
 mod accumulator;
+mod approx_top_k;
 mod await_value;
 mod batch;
 mod channels_first;
