@@ -43,7 +43,6 @@ const REASONS: &[(&str, &[&str], &[&str])] = &[
         &["QuantizedConv2DAnd", "QuantizedConv2DPer", "QuantizedConv2DWith", "QuantizedMatMulWith"],
     ),
     ("features of audio for TensorFlow Lite's models", &["AudioMicrofrontend"], &[]),
-    ("the version of the graph, which kernels do not see", &["GraphDefVersion"], &[]),
     (
         "collectives, which strategies of `tf.distribute` with all-reduce need",
         &["Collective", "AllToAll", "CrossReplicaSum", "_ScopedAllocator"],

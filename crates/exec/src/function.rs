@@ -25,6 +25,8 @@ const MAX_INSTANCES: usize = 100_000;
 /// The functions of a graph, on the devices of a task.
 pub struct Library {
     functions: Arc<FunctionLibrary>,
+    /// The version of the producer of the graph.
+    producer: i32,
     devices: Arc<dyn Devices>,
     kernels: Arc<Kernels>,
     differentiate: Option<Arc<Differentiate>>,
@@ -33,15 +35,16 @@ pub struct Library {
 }
 
 impl Library {
-    /// A library on these devices.
+    /// The library of a graph on these devices.
     pub fn new(
-        functions: Arc<FunctionLibrary>,
+        graph: &FlatGraph,
         devices: Arc<dyn Devices>,
         kernels: Arc<Kernels>,
         differentiate: Option<Arc<Differentiate>>,
     ) -> Arc<Library> {
         Arc::new_cyclic(|own| Library {
-            functions,
+            functions: graph.library.clone(),
+            producer: graph.versions.producer,
             devices,
             kernels,
             differentiate,
@@ -53,7 +56,15 @@ impl Library {
     /// The same functions, whose nodes have state of their own.
     fn fork(&self) -> Arc<Library> {
         let kernels = Arc::new(self.kernels.fork());
-        Library::new(self.functions.clone(), self.devices.clone(), kernels, self.differentiate.clone())
+        Arc::new_cyclic(|own| Library {
+            functions: self.functions.clone(),
+            producer: self.producer,
+            devices: self.devices.clone(),
+            kernels,
+            differentiate: self.differentiate.clone(),
+            callables: Mutex::default(),
+            own: own.clone(),
+        })
     }
 
     pub(crate) fn functions(&self) -> &FunctionLibrary {
@@ -90,6 +101,10 @@ impl Functions for Library {
 
     fn fingerprint(&self, function: &Function) -> Option<u64> {
         function_fingerprint(&self.functions, function)
+    }
+
+    fn producer(&self) -> i32 {
+        self.producer
     }
 }
 

@@ -17,6 +17,11 @@ pub trait Functions {
     fn fingerprint(&self, _function: &Function) -> Option<u64> {
         None
     }
+
+    /// The version of the producer of the graph; 0 if that is not known.
+    fn producer(&self) -> i32 {
+        0
+    }
 }
 
 /// A function ready to be called.

@@ -42,6 +42,11 @@ impl<'a> Setup<'a> {
         self.siblings.as_ref()
     }
 
+    /// The version of the producer of the graph.
+    pub fn producer(&self) -> i32 {
+        self.functions.producer()
+    }
+
     /// The node as described.
     pub fn def(&self) -> &NodeDef {
         self.def

@@ -105,7 +105,7 @@ impl WorkerSession {
             }
         }
         let devices = self.devices.clone();
-        let library = Library::new(flat.library.clone(), devices, self.kernels.clone(), self.differentiate.clone());
+        let library = Library::new(&flat, devices, self.kernels.clone(), self.differentiate.clone());
         let program = Arc::new(match request.no_rewriting {
             true => compile(flat, &self.kernels, &library, "")?,
             false => prepare(flat, &self.kernels, &library)?,

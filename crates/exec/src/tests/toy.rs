@@ -212,9 +212,9 @@ fn start(
     let registry = Arc::new(Registry::new(&[OPS]).expect("toy rows"));
     let kernels = Arc::new(Kernels::new(registry.clone()));
     let devices = Arc::new(Nowhere(Arc::new(Resources::new("toy"))));
-    let library = Library::new(functions.clone(), devices, kernels.clone(), None);
     let mut flat = FlatGraph::with_library(functions);
     flat.extend(&parse(text), registry.as_ref())?;
+    let library = Library::new(&flat, devices, kernels.clone(), None);
     let program = Arc::new(make(flat, &kernels, &library)?);
     let threads = Arc::new(Threads::new(2));
     let env = Arc::new(StepEnv {

@@ -9,6 +9,7 @@ pub(crate) mod clock;
 pub(crate) mod debug;
 pub(crate) mod device_index;
 pub(crate) mod flow;
+pub(crate) mod graph_def_version;
 pub(crate) mod loops;
 pub(crate) mod map_function;
 pub(crate) mod no_op;
@@ -28,6 +29,7 @@ pub(crate) const TABLES: &[&[Op]] = &[
     debug::OPS,
     device_index::OPS,
     flow::OPS,
+    graph_def_version::OPS,
     loops::OPS,
     map_function::OPS,
     no_op::OPS,
