@@ -1,5 +1,7 @@
 //! The calls between tasks: requests, answers, and the trait through which a task calls the worker of another one.
 
+use crate::collective::groups::Join;
+pub use crate::collective::instances::CompleteInstance;
 use crate::{ClusterSpec, Task};
 use exec::NodeStats;
 use futures_util::StreamExt;
@@ -50,6 +52,10 @@ pub struct RegisterGraph {
     pub graph: GraphDef,
     /// Run the ops of the graph as they are, without rewriting them.
     pub no_rewriting: bool,
+    /// The key of a graph with collective operations; otherwise zero.
+    pub collective_graph_key: i64,
+    /// The task that leads groups of collective operations, if the session's configuration names one.
+    pub collective_group_leader: String,
 }
 
 /// One run of a registered graph.
@@ -109,10 +115,45 @@ pub struct RecvBuf {
     pub device: String,
     /// The incarnation of that device.
     pub incarnation: u64,
+    /// The device that receives it.
+    pub receiver: String,
     /// The size that the caller expects; for messages.
     pub num_bytes: i64,
     /// Identifies the request, if it is not zero: a second one with the same id is refused.
     pub request_id: i64,
+}
+
+/// A device that joins a group for collective operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompleteGroup {
+    /// The group.
+    pub group_key: i32,
+    /// The number of its members.
+    pub group_size: i32,
+    /// The type of all its devices.
+    pub device_type: String,
+    /// The device.
+    pub device: DeviceAttributes,
+}
+
+/// A complete group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompletedGroup {
+    /// The group.
+    pub group_key: i32,
+    /// The type of all its devices.
+    pub device_type: String,
+    /// The number of its tasks.
+    pub num_tasks: i32,
+    /// Its members.
+    pub devices: Vec<DeviceAttributes>,
+}
+
+impl From<Join> for CompleteGroup {
+    fn from(join: Join) -> CompleteGroup {
+        let Join { key, size, kind, device, .. } = join;
+        CompleteGroup { group_key: key, group_size: size as i32, device_type: kind, device }
+    }
 }
 
 /// What a task accepts besides TensorFlow's calls, as it said in its last answer.
@@ -217,10 +258,26 @@ pub trait WorkerClient: Send + Sync {
     fn recv_buf(&self, _: RecvBuf) -> Future<'_, Bytes> {
         Box::pin(async { Err(unimplemented_op!("this task does not take part in collective operations")) })
     }
+    /// Joins a group that this task leads; answers when the group is complete.
+    fn complete_group(&self, _: CompleteGroup) -> Future<'_, CompletedGroup> {
+        Box::pin(async { Err(no_leader()) })
+    }
+    /// Asks for an operation of a group that this task leads; gives the rank of its source, or -1.
+    fn complete_instance(&self, _: CompleteInstance) -> Future<'_, i32> {
+        Box::pin(async { Err(no_leader()) })
+    }
+    /// The numbers of the next steps of graphs with collective operations, by the keys of the graphs.
+    fn get_step_sequence(&self, _: Vec<i64>) -> Future<'_, Vec<(i64, u64)>> {
+        Box::pin(async { Err(no_leader()) })
+    }
     /// Controls the log of transfers, and reads it by step.
     fn logging(&self, _: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {
         Box::pin(async { Ok(Vec::new()) })
     }
+}
+
+fn no_leader() -> Error {
+    unimplemented_op!("this task leads no collective group")
 }
 
 /// An error of another task, with the task named once.

@@ -41,6 +41,8 @@ pub struct SessionConfig {
     pub cost_graph_every: i64,
     /// Steps of a signature that are skipped before `cost_graph_every` counts.
     pub cost_graph_after: i64,
+    /// The task that leads groups of collective operations, such as `/job:worker/replica:0/task:0`.
+    pub collective_group_leader: String,
     /// Values for the kernels in this process, such as file systems. Servers have their own.
     pub extensions: Extensions,
 }
@@ -82,6 +84,10 @@ impl SessionConfig {
             cost_graph_every: if self.cost_graph_every == 0 { default.cost_graph_every } else { self.cost_graph_every },
             cost_graph_after: if self.cost_graph_after == 0 { default.cost_graph_after } else { self.cost_graph_after },
             cluster: self.cluster.or_else(|| default.cluster.clone()),
+            collective_group_leader: match self.collective_group_leader.is_empty() {
+                true => default.collective_group_leader.clone(),
+                false => self.collective_group_leader,
+            },
             ..self
         }
     }
@@ -96,4 +102,6 @@ pub struct RunOptions {
     pub trace: bool,
     /// Return the graphs that were run.
     pub partition_graphs: bool,
+    /// The key of the graph, if it takes part in collective operations with other programs; zero for TensorFlow's key.
+    pub collective_graph_key: i64,
 }

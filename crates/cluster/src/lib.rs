@@ -8,6 +8,7 @@
 
 mod address;
 mod api;
+mod collective;
 mod config;
 mod ids;
 mod local_runtime;
@@ -21,8 +22,8 @@ mod worker;
 
 pub use address::host_and_port;
 pub use api::{
-    CreateWorkerSession, Deliver, DeviceAttributes, Features, Future, Logging, RecvBuf, RecvTensor, RegisterGraph,
-    RunGraph, RunGraphAnswer, StepStats, TransferStats, WorkerClient,
+    CompleteGroup, CompleteInstance, CompletedGroup, CreateWorkerSession, Deliver, DeviceAttributes, Features, Future,
+    Logging, RecvBuf, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, StepStats, TransferStats, WorkerClient,
 };
 pub use config::{RunOptions, SessionConfig};
 pub use exec::{Differentiate, NodeStats};

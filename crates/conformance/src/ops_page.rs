@@ -44,7 +44,7 @@ const REASONS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("features of audio for TensorFlow Lite's models", &["AudioMicrofrontend"], &[]),
     (
-        "collectives, which strategies of `tf.distribute` with all-reduce need",
+        "collectives without a kernel for CPUs, and those of TPUs",
         &["Collective", "AllToAll", "CrossReplicaSum", "_ScopedAllocator"],
         &[],
     ),

@@ -1,6 +1,7 @@
 //! Converts the messages of the two services to the types of `cluster`, and back.
 
 pub(crate) mod buffers;
+pub(crate) mod collectives;
 pub(crate) mod extensions;
 pub(crate) mod message_reader;
 pub(crate) mod recv_batch;
@@ -106,8 +107,10 @@ pub(crate) fn session_config(config: pb::ConfigProto, target: String) -> Result<
     let level = graph_options.optimizer_options.map_or(0, |options| options.opt_level);
     let cluster = config.cluster_def.filter(|def| !def.job.is_empty()).map(cluster_spec).transpose()?;
     let executor = config.experimental.as_ref().map_or("", |options| &options.executor_type);
+    let leader = config.experimental.as_ref().map_or("", |options| &options.collective_group_leader);
     Ok(SessionConfig {
         functional_conditionals: executor == SINGLE_THREADED,
+        collective_group_leader: leader.to_string(),
         device_filters: config.device_filters,
         soft_placement: config.allow_soft_placement,
         log_placement: config.log_device_placement,
@@ -136,7 +139,7 @@ pub(crate) fn encode_session_config(config: &SessionConfig) -> pb::ConfigProto {
         intra_op_parallelism_threads: config.intra_op_threads as i32,
         device_count: config.device_count.iter().map(|(kind, count)| (kind.clone(), *count as i32)).collect(),
         cluster_def: config.cluster.as_ref().map(encode_cluster),
-        experimental: config.cluster.is_some().then(|| sharing(!config.isolate_state)),
+        experimental: experimental(config),
         graph_options: (config.cost_graph_every > 0).then(|| pb::GraphOptions {
             build_cost_model: config.cost_graph_every,
             build_cost_model_after: config.cost_graph_after,
@@ -152,8 +155,13 @@ fn is_isolated(asked: bool, own_cluster: bool, options: Option<&Experimental>) -
     if own_cluster { !shared } else { asked }
 }
 
-fn sharing(share_session_state_in_clusterspec_propagation: bool) -> Experimental {
-    Experimental { share_session_state_in_clusterspec_propagation, ..Experimental::default() }
+fn experimental(config: &SessionConfig) -> Option<Experimental> {
+    let options = Experimental {
+        share_session_state_in_clusterspec_propagation: config.cluster.is_some() && !config.isolate_state,
+        collective_group_leader: config.collective_group_leader.clone(),
+        ..Experimental::default()
+    };
+    (config.cluster.is_some() || options != Experimental::default()).then_some(options)
 }
 
 fn cluster_spec(def: pb::ClusterDef) -> Result<ClusterSpec> {
@@ -183,6 +191,7 @@ fn run_options(options: pb::RunOptions) -> RunOptions {
         timeout: milliseconds(options.timeout_in_ms),
         trace: options.trace_level > 0,
         partition_graphs: options.output_partition_graphs,
+        collective_graph_key: options.experimental.map_or(0, |options| options.collective_graph_key),
     }
 }
 
@@ -270,6 +279,10 @@ fn encode_run_options(options: &RunOptions) -> pb::RunOptions {
         timeout_in_ms: options.timeout.map_or(0, |time| time.as_millis() as i64),
         trace_level: if options.trace { 3 } else { 0 },
         output_partition_graphs: options.partition_graphs,
+        experimental: (options.collective_graph_key != 0).then(|| pb::run_options::Experimental {
+            collective_graph_key: options.collective_graph_key,
+            ..pb::run_options::Experimental::default()
+        }),
         ..pb::RunOptions::default()
     }
 }
@@ -384,7 +397,14 @@ pub(crate) fn register_graph(request: pb::RegisterGraphRequest) -> Result<Regist
         session: if request.create_worker_session_called { request.session_handle } else { String::new() },
         graph: graph::wire::decode_graph(request.graph_def.unwrap_or_default())?,
         no_rewriting: false,
+        collective_graph_key: request.collective_graph_key,
+        collective_group_leader: leader_of(request.config_proto),
     })
+}
+
+/// The leader of collective groups that a session's configuration names.
+fn leader_of(config: Option<pb::ConfigProto>) -> String {
+    config.and_then(|config| config.experimental).map_or(String::new(), |options| options.collective_group_leader)
 }
 
 pub(crate) fn encode_register_graph(request: RegisterGraph) -> pb::RegisterGraphRequest {
@@ -393,7 +413,14 @@ pub(crate) fn encode_register_graph(request: RegisterGraph) -> pb::RegisterGraph
         session_handle: request.session,
         graph_def: Some(graph::wire::encode_graph(&request.graph)),
         graph_options: Some(pb::GraphOptions::default()),
-        config_proto: Some(pb::ConfigProto::default()),
+        config_proto: Some(pb::ConfigProto {
+            experimental: (!request.collective_group_leader.is_empty()).then(|| Experimental {
+                collective_group_leader: request.collective_group_leader,
+                ..Experimental::default()
+            }),
+            ..pb::ConfigProto::default()
+        }),
+        collective_graph_key: request.collective_graph_key,
         ..pb::RegisterGraphRequest::default()
     }
 }

@@ -23,6 +23,7 @@
 
 mod calls;
 mod cancel;
+mod collective;
 mod ctx;
 mod device_type;
 mod extensions;
@@ -45,6 +46,9 @@ mod variable;
 
 pub use calls::{Calls, Level};
 pub use cancel::{Cancel, CancelToken};
+pub use collective::{
+    CollectiveKind, CollectiveRequest, CollectiveRuntime, Collectives, GroupRequest, Merge, OnCollective, Subdivisions,
+};
 pub use ctx::{Ctx, Spawn, StepEnv};
 pub use device_type::{CPU, DeviceType, DeviceTypes};
 pub use extensions::Extensions;

@@ -1,6 +1,7 @@
 //! The master of a task: it plans the steps of its clients and runs them on the workers of the cluster.
 
 mod callable;
+mod collective_steps;
 mod cost_graph;
 mod discover;
 mod partial;
@@ -41,6 +42,7 @@ impl Master {
 
     /// A master with a default configuration: sessions use it where they set nothing themselves.
     pub fn with_default(worker: Arc<Worker>, default_config: SessionConfig) -> Arc<Master> {
+        worker.set_collective_leader(&default_config.collective_group_leader);
         Arc::new(Master { worker, default_config, sessions: Mutex::default() })
     }
 

@@ -1,6 +1,7 @@
 //! Plans: for each set of feeds, fetches and targets, the graphs that are registered at the tasks.
 
 use crate::api::{RegisterGraph, WorkerClient, from_task};
+use crate::collective::graph_key::graph_key;
 use crate::master::session::MasterSession;
 use crate::runtime::{Work, run_long};
 use futures_channel::oneshot;
@@ -38,6 +39,8 @@ pub(crate) struct Plan {
     pub unreported: Mutex<Vec<GraphDef>>,
     signature: Signature,
     number: u64,
+    /// The key of a graph with collective operations; otherwise zero.
+    pub collective_key: i64,
     /// How many steps have begun, in sessions that build cost graphs.
     steps: AtomicI64,
 }
@@ -154,7 +157,8 @@ impl MasterSession {
         };
         let feeds = by_name(parts.iter().map(|part| &part.feeds));
         let fetches = by_name(parts.iter().map(|part| &part.fetches));
-        let registered = join_all(parts.into_iter().map(|part| self.register(part.task, part.graph))).await;
+        let key = graph_key(parts.iter().map(|part| &part.graph), self.worker.registry.as_ref());
+        let registered = join_all(parts.into_iter().map(|part| self.register(part.task, part.graph, key))).await;
         Ok(Plan {
             parts: self.all_or_none(registered).await?,
             feeds,
@@ -162,6 +166,7 @@ impl MasterSession {
             unreported: Mutex::new(unreported),
             signature: signature.clone(),
             number,
+            collective_key: key,
             steps: AtomicI64::new(0),
         })
     }
@@ -183,10 +188,16 @@ impl MasterSession {
         plan::partition(step, &self.devices, &graph, &format!("{number}_"))
     }
 
-    async fn register(&self, task: String, graph: GraphDef) -> Result<PlanPart> {
+    async fn register(&self, task: String, graph: GraphDef, collective_graph_key: i64) -> Result<PlanPart> {
         let target = self.target_by_name.get(&task).map(|&place| &self.targets[place]);
         let (known, client) = target.ok_or_else(|| internal!("{task} is not in the session"))?;
-        let request = RegisterGraph { session: self.handle.clone(), graph, no_rewriting: self.config.no_rewriting };
+        let request = RegisterGraph {
+            session: self.handle.clone(),
+            graph,
+            no_rewriting: self.config.no_rewriting,
+            collective_graph_key,
+            collective_group_leader: self.config.collective_group_leader.clone(),
+        };
         let is_own = *known == self.own;
         let handle = client.register_graph(request).await;
         let graph = handle.map_err(|error| if is_own { error } else { from_task(error, &task) })?;

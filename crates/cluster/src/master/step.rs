@@ -2,7 +2,7 @@
 
 use crate::RunOptions;
 use crate::api::{RunGraph, RunGraphAnswer, StepStats, TransferStats, from_task};
-use crate::ids;
+use crate::master::collective_steps::CollectiveStep;
 use crate::master::cost_graph::{CostNode, cost_graph};
 use crate::master::plans::{Exchanged, Plan, PlanPart};
 use crate::master::session::MasterSession;
@@ -120,7 +120,8 @@ impl MasterSession {
         fetches: &[String],
         options: &RunOptions,
     ) -> Result<RunStepAnswer> {
-        let step_id = ids::step_id();
+        let step = CollectiveStep::begin(self, plan, options).await?;
+        let step_id = step.step_id;
         let wants_costs = plan.wants_cost_graph(self.config.cost_graph_every, self.config.cost_graph_after);
         let exchanged = plan.exchange(feeds, fetches)?;
         let mut calls = Vec::new();
@@ -144,7 +145,9 @@ impl MasterSession {
         let cleanup = Cleanup { session: self, plan, step_id };
         let answers = self.run_parts(calls).await;
         drop(cleanup);
-        let mut answer = self.collect(plan, answers?, fetches, options)?;
+        let answers = answers?;
+        step.succeeded();
+        let mut answer = self.collect(plan, answers, fetches, options)?;
         if wants_costs {
             answer.metadata.cost_graph = cost_graph(&self.partition_graphs(plan)?, &answer.metadata.stats);
             if !options.trace {

@@ -3,6 +3,8 @@
 
 mod batches;
 mod buffers;
+mod collective_groups;
+mod collectives;
 mod config;
 mod device_types;
 mod isolation;

@@ -3,9 +3,9 @@
 
 use crate::tests::toy;
 use crate::{
-    ClusterSpec, CreateWorkerSession, Deliver, DeviceAttributes, Features, Future, Logging, RecvTensor, RegisterGraph,
-    RemoteWorker, RunGraph, RunGraphAnswer, Runtime, Task, TransferStats, Transport, Work, Worker, WorkerClient,
-    WorkerOptions,
+    ClusterSpec, CompleteGroup, CompleteInstance, CompletedGroup, CreateWorkerSession, Deliver, DeviceAttributes,
+    Features, Future, Logging, RecvBuf, RecvTensor, RegisterGraph, RemoteWorker, RunGraph, RunGraphAnswer, Runtime,
+    Task, TransferStats, Transport, Work, Worker, WorkerClient, WorkerOptions,
 };
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
+use tensor::Bytes;
 
 /// A lost call is given up after this long.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -324,6 +325,10 @@ impl WorkerClient for Link {
         recv_tensor(request: RecvTensor) -> Received;
         open_tensor(request: RecvTensor) -> OpenedTensor;
         logging(request: Logging) -> Vec<(u64, Vec<TransferStats>)>;
+        recv_buf(request: RecvBuf) -> Bytes;
+        complete_group(request: CompleteGroup) -> CompletedGroup;
+        complete_instance(request: CompleteInstance) -> i32;
+        get_step_sequence(graph_keys: Vec<i64>) -> Vec<(i64, u64)>;
     }
 
     fn features(&self) -> Features {

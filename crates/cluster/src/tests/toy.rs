@@ -3,6 +3,7 @@
 use crate::Worker;
 use graph::{AttrValue, GraphDef, NodeDef, RendezvousKeyPrefix};
 use op::shapes::unknown;
+use op::{CollectiveKind, CollectiveRequest, CollectiveRuntime, GroupRequest, Merge, Subdivisions};
 use op::{
     Flow, Grad, Kernel, Op, OpenedTensor, Outputs, PLAIN, Registry, RemoteTensor, Resources, Setup, Spawn, Stored,
     TensorStream, Transfer, binary, later, outputs, poll_on, source, stored, unary,
@@ -27,6 +28,8 @@ const OPS: &[Op] = &[
     row("Fail(a: int32) -> out: int32; stateful", |_| Ok(unary(|_, _| Err(invalid!("told to fail"))))),
     row("Stored() -> out: int32; value: int; stateful", in_file),
     row("Last(a: int32) -> out: int32; stateful", |_| Ok(later(last).streaming_from(0))),
+    row("AllReduce(a: float, instance_key: int32) -> out: float; value: int; stateful", all_reduce),
+    row("Floats(a: int32) -> out: float; value: int; stateful", floats),
     row("Never(a: int32) -> out: int32; stateful", never),
     row(
         "_Send(tensor: T); T: type; tensor_name: string; send_device: string; send_device_incarnation: int; \
@@ -146,6 +149,42 @@ impl Reading {
     }
 }
 
+/// As many floats as its attribute says, that begin with its input and increase by a quarter.
+fn floats(setup: &Setup<'_>) -> Result<Kernel> {
+    let count = setup.int("value")? as usize;
+    Ok(unary(move |_, first| {
+        let first = first.to_scalar::<i32>()? as f32;
+        Ok(Tensor::vector(&(0..count).map(|place| first + 0.25 * place as f32).collect::<Vec<_>>()))
+    }))
+}
+
+/// The sum over a group of as many devices as its attribute says, which has the key 7.
+fn all_reduce(setup: &Setup<'_>) -> Result<Kernel> {
+    let (size, device, name) = (setup.int("value")? as usize, setup.device().to_string(), setup.name().to_string());
+    Ok(later(move |ctx, mut inputs, done| {
+        let request = inputs.tensors_from(0).and_then(|inputs| {
+            Ok(CollectiveRequest {
+                name: name.clone(),
+                device: device.as_str().into(),
+                group: GroupRequest { key: 7, size, rank: None, timeout: None },
+                is_joined: false,
+                instance_key: inputs[1].to_scalar()?,
+                kind: CollectiveKind::Reduce { merge: Merge::Add, divide: false },
+                dtype: DType::F32,
+                shape: inputs[0].shape().clone(),
+                subdivisions: Subdivisions::AtMost(-1),
+                input: Some(inputs[0].clone()),
+            })
+        });
+        match (request, ctx.env.extensions.get::<CollectiveRuntime>()) {
+            (Ok(request), Some(runtime)) => {
+                runtime.0.run(ctx, request, Box::new(move |sum| done(sum.map(|sum| outputs![sum]))));
+            }
+            (request, _) => done(Err(request.err().unwrap_or_else(|| invalid!("the task runs no collectives")))),
+        }
+    }))
+}
+
 /// How many ops of a device wait forever.
 #[derive(Default)]
 struct Waiting(AtomicUsize);
@@ -190,7 +229,7 @@ pub fn parse(text: &str) -> GraphDef {
         let (job, task) = words[1].trim_start_matches('@').split_once(':').expect("job:task");
         let mut attrs: BTreeMap<String, AttrValue> = BTreeMap::new();
         let mut inputs: Vec<String> = words[4..].iter().map(|word| word.to_string()).collect();
-        if ["Number", "Stored"].contains(&words[3]) {
+        if ["Number", "Stored", "AllReduce", "Floats"].contains(&words[3]) {
             attrs.insert("value".into(), inputs.remove(0).parse::<i64>().expect("a number").into());
         }
         graph.nodes.push(Arc::new(NodeDef {

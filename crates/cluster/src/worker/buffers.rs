@@ -80,15 +80,52 @@ impl BufferExchange {
 }
 
 impl Buffers {
+    /// Stores a buffer, or passes it to the consumer that waits for it.
+    pub fn provide(&self, key: &str, buffer: Bytes) -> Result<()> {
+        self.exchange.lock().provide(key, buffer)
+    }
+
+    /// Passes a buffer to a consumer, now or when it is provided.
+    pub fn consume(&self, key: &str, consumer: Consumer) {
+        self.exchange.lock().consume(key, consumer);
+    }
+
     pub fn abort(&self, error: Error) {
         self.exchange.lock().abort(error);
+    }
+
+    /// Fails the consumers that wait for keys which begin like this.
+    pub fn fail_consumers(&self, prefix: &str, error: &Error) {
+        let failed: Vec<Slot> = {
+            let mut exchange = self.exchange.lock();
+            let waits = |key: &str, slot: &Slot| key.starts_with(prefix) && matches!(slot, Slot::Wanted(_));
+            let keys: Vec<String> =
+                exchange.slots.iter().filter(|(key, slot)| waits(key, slot)).map(|(key, _)| key.clone()).collect();
+            keys.into_iter().filter_map(|key| exchange.slots.remove(&key)).collect()
+        };
+        for slot in failed {
+            if let Slot::Wanted(consumer) = slot {
+                let _ = consumer.send(Err(error.clone()));
+            }
+        }
+    }
+
+    /// Why the operations of the step were given up, if they were.
+    pub fn failure(&self) -> Option<Error> {
+        self.exchange.lock().aborted.clone()
+    }
+
+    /// Whether buffers wait for the tasks that will request them.
+    pub fn has_buffers(&self) -> bool {
+        let exchange = self.exchange.lock();
+        exchange.aborted.is_none() && exchange.slots.values().any(|slot| matches!(slot, Slot::Provided(_)))
     }
 }
 
 impl Worker {
     /// Provides a buffer under a key of a step, for another task to receive.
     pub fn provide(&self, step_id: u64, key: &str, buffer: Bytes) -> Result<()> {
-        self.steps.step(step_id)?.buffers.exchange.lock().provide(key, buffer)
+        self.steps.step(step_id)?.buffers.provide(key, buffer)
     }
 }
 
@@ -104,8 +141,11 @@ pub(crate) async fn recv_buf(worker: Arc<Worker>, request: RecvBuf) -> Result<By
             own.incarnation
         ));
     }
+    if let Some(group) = key.split(':').next().and_then(|group| group.parse().ok()) {
+        worker.collective.groups.lock().check_whole(group)?;
+    }
     let (consumer, wait) = oneshot::channel();
-    worker.steps.step(step_id)?.buffers.exchange.lock().consume(&key, consumer);
+    worker.steps.buffers(step_id)?.consume(&key, consumer);
     let buffer = wait.await.unwrap_or_else(|_| Err(aborted!("Step {step_id} has ended")))?;
     worker.counters.sent(&key, buffer.len());
     Ok(buffer)

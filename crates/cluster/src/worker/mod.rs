@@ -1,6 +1,7 @@
 //! A worker: the devices, sessions, registered graphs and running steps of one task.
 
 pub(crate) mod buffers;
+mod collectives;
 mod counters;
 mod members;
 mod recv_batch;
@@ -11,14 +12,15 @@ mod serve;
 mod session;
 mod step;
 mod step_ends;
-mod steps;
+pub(crate) mod steps;
 mod tensor_stream;
 mod transfers;
 
 use crate::api::{
-    CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf, RegisterGraph, RunGraph, RunGraphAnswer,
-    TransferStats, WorkerClient,
+    CompleteGroup, CompleteInstance, CompletedGroup, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf,
+    RegisterGraph, RunGraph, RunGraphAnswer, TransferStats, WorkerClient,
 };
+use crate::collective::Collective;
 use crate::runtime::run_long;
 use crate::{ClusterSpec, RecvTensor, RequestDedup, Runtime, Task, Transport, ids};
 use counters::Counters;
@@ -84,10 +86,11 @@ pub struct Worker {
     pub(crate) sync_policy: SyncPolicy,
     pub(crate) extensions: Extensions,
     sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
-    steps: Steps,
+    pub(crate) steps: Steps,
     pub(crate) transfers: Transfers,
     pub(crate) counters: Counters,
     requests: RequestDedup,
+    pub(crate) collective: Collective,
     links: Mutex<FxHashMap<(Task, String), Arc<dyn WorkerClient>>>,
 }
 
@@ -141,6 +144,7 @@ impl Worker {
             transfers: Transfers::default(),
             counters,
             requests: RequestDedup::default(),
+            collective: Collective::default(),
             links: Mutex::default(),
         })
     }
@@ -178,6 +182,11 @@ impl Worker {
     /// Sets the worker's own address, after it has been given a free port.
     pub fn set_own_address(&self, address: &str) {
         self.cluster.write().set_address(&self.task, address);
+    }
+
+    /// Names the task that leads groups of collective operations, unless the name is empty.
+    pub fn set_collective_leader(&self, task: &str) {
+        self.collective.set_leader(task);
     }
 
     /// Its devices.
@@ -357,6 +366,18 @@ impl WorkerClient for LocalWorker {
             })?;
             buffers::recv_buf(self.0.clone(), request).await
         })
+    }
+
+    fn complete_group(&self, request: CompleteGroup) -> Future<'_, CompletedGroup> {
+        Box::pin(collectives::complete_group(&self.0, request))
+    }
+
+    fn complete_instance(&self, request: CompleteInstance) -> Future<'_, i32> {
+        Box::pin(collectives::complete_instance(&self.0, request))
+    }
+
+    fn get_step_sequence(&self, graph_keys: Vec<i64>) -> Future<'_, Vec<(i64, u64)>> {
+        Box::pin(async move { collectives::step_sequence(&self.0, &graph_keys) })
     }
 
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {

@@ -2,8 +2,8 @@
 //! together with the next run.
 
 use crate::api::{
-    CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf, RecvTensor, RegisterGraph, RunGraph,
-    RunGraphAnswer, TransferStats, WorkerClient,
+    CompleteGroup, CompleteInstance, CompletedGroup, CreateWorkerSession, DeviceAttributes, Future, Logging, RecvBuf,
+    RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, TransferStats, WorkerClient,
 };
 use crate::worker::recv_batch::RecvBatch;
 use crate::worker::step_ends::StepEnds;
@@ -79,6 +79,18 @@ impl WorkerClient for RemoteWorker {
 
     fn recv_buf(&self, request: RecvBuf) -> Future<'_, Bytes> {
         self.client.recv_buf(request)
+    }
+
+    fn complete_group(&self, request: CompleteGroup) -> Future<'_, CompletedGroup> {
+        self.client.complete_group(request)
+    }
+
+    fn complete_instance(&self, request: CompleteInstance) -> Future<'_, i32> {
+        self.client.complete_instance(request)
+    }
+
+    fn get_step_sequence(&self, graph_keys: Vec<i64>) -> Future<'_, Vec<(i64, u64)>> {
+        self.client.get_step_sequence(graph_keys)
     }
 
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {

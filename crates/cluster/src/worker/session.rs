@@ -1,13 +1,14 @@
 //! A session of a worker: its graphs, its kernels with state, its view of the cluster.
 
 use crate::api::{CreateWorkerSession, RegisterGraph};
+use crate::collective::run::SessionCollectives;
 use crate::worker::remote_function::SessionTask;
 use crate::worker::{LocalDevice, Worker, fresh_resources};
 use crate::{ClusterSpec, Task};
 use exec::{Devices, Kernels, Library, Program, Target, compile, prepare};
 use graph::{DeviceSpec, FlatGraph};
 use membership::{Member, SyncPolicy};
-use op::{DeviceTypes, Extensions, Resources, Siblings};
+use op::{CollectiveRuntime, DeviceTypes, Extensions, Resources, Siblings};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use status::{Result, aborted, internal, invalid};
@@ -36,6 +37,10 @@ pub(crate) struct WorkerSession {
 /// A graph that is ready to run, with the functions that its kernels call.
 pub(crate) struct Registered {
     pub program: Arc<Program>,
+    /// What its kernels find: the session's values, and the leader that the graph came with.
+    pub extensions: Extensions,
+    /// Whether it takes part in collective operations.
+    pub is_collective: bool,
     _library: Arc<Library>,
 }
 
@@ -53,6 +58,7 @@ impl WorkerSession {
             }
         }
         let own = request.cluster.as_ref().map_or_else(|| worker.name.clone(), |(_, task)| task.to_string());
+        let collectives = collectives(worker, &request.cluster, vec![request.master_task.clone()]);
         let member = (worker.sync_policy != SyncPolicy::Tf && !request.session.is_empty())
             .then(|| Arc::new(Member::new(worker.sync_policy, &request.master_task)));
         Arc::new(WorkerSession {
@@ -73,7 +79,7 @@ impl WorkerSession {
             differentiate: worker.differentiate.clone(),
             graphs: Mutex::default(),
             next: Default::default(),
-            extensions: member.iter().cloned().fold(Extensions::new(), Extensions::with),
+            extensions: member.iter().cloned().fold(Extensions::new(), Extensions::with).with(collectives),
             member,
         })
     }
@@ -112,8 +118,23 @@ impl WorkerSession {
         });
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let handle = format!("{number:016x}");
-        self.graphs.lock().insert(handle.clone(), Arc::new(Registered { program, _library: library }));
+        let registered = Registered {
+            program,
+            extensions: self.extensions_of(request),
+            is_collective: request.collective_graph_key != 0,
+            _library: library,
+        };
+        self.graphs.lock().insert(handle.clone(), Arc::new(registered));
         Ok(handle)
+    }
+
+    fn extensions_of(&self, request: &RegisterGraph) -> Extensions {
+        match (&*request.collective_group_leader, self.devices.worker.upgrade()) {
+            (leader, Some(worker)) if !leader.is_empty() => {
+                self.extensions.clone().with(collectives(&worker, &self.cluster, vec![leader.to_string()]))
+            }
+            _ => self.extensions.clone(),
+        }
     }
 
     /// Forgets a graph; steps that are running keep it until they end.
@@ -127,6 +148,12 @@ impl WorkerSession {
     pub fn graph(&self, handle: &str) -> Result<Arc<Registered>> {
         self.graphs.lock().get(handle).cloned().ok_or_else(|| aborted!("Graph handle is not found: {handle}"))
     }
+}
+
+/// The collective operations of a session, led by the first of these tasks unless the server names another one.
+fn collectives(worker: &Arc<Worker>, cluster: &Option<(ClusterSpec, Task)>, leaders: Vec<String>) -> CollectiveRuntime {
+    let (worker, cluster) = (Arc::downgrade(worker), cluster.clone());
+    CollectiveRuntime(Arc::new(SessionCollectives { worker, cluster, leaders }))
 }
 
 impl Drop for WorkerSession {

@@ -15,6 +15,9 @@ use tensor::Tensor;
 
 pub(crate) async fn run_graph(worker: Arc<Worker>, request: RunGraph) -> Result<RunGraphAnswer> {
     let session = worker.session(&request.session)?;
+    if !request.partial && session.graph(&request.graph).is_ok_and(|graph| graph.is_collective) {
+        worker.allow_again(request.step_id);
+    }
     let step = worker.step(request.step_id)?;
     for (key, tensor) in request.send.iter() {
         step.tensors.send(key, tensor.clone(), false)?;
@@ -118,7 +121,7 @@ fn start(run: Run<'_>, result_sender: oneshot::Sender<Result<()>>) {
         rendezvous: Arc::new(rendezvous),
         cancel,
         spawn: Arc::new(move |work| threads.spawn(work)),
-        extensions: session.extensions.clone(),
+        extensions: registered.extensions.clone(),
         stats,
         calls: Calls::default(),
     });

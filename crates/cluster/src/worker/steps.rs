@@ -1,5 +1,6 @@
 //! The steps that are in progress on a worker, and where their tensors and buffers wait for their receivers.
 
+use crate::collective::within_task::TaskOperations;
 use crate::worker::Worker;
 use crate::worker::buffers::Buffers;
 use exec::LocalRendezvous;
@@ -17,6 +18,10 @@ use tensor::Tensor;
 /// How many ended steps are remembered, so that late calls for them fail at once instead of waiting.
 const REMEMBERED: usize = 4096;
 
+/// How many ended steps keep buffers that other tasks have not requested yet, and how many the reason why their
+/// collective operations failed.
+const KEPT: usize = 16;
+
 /// The steps that a call has named and that have not ended.
 #[derive(Default)]
 pub(crate) struct Steps {
@@ -27,6 +32,10 @@ pub(crate) struct Steps {
 struct Inner {
     running: FxHashMap<u64, Running>,
     ended: VecDeque<u64>,
+    /// Ended steps with buffers that other tasks have not requested yet.
+    kept: VecDeque<(u64, Arc<Buffers>)>,
+    /// Ended steps whose collective operations failed, and why.
+    failed: VecDeque<(u64, Error)>,
 }
 
 /// The rendezvous and the buffers of one step.
@@ -34,11 +43,18 @@ struct Inner {
 pub(crate) struct Step {
     pub tensors: Arc<LocalRendezvous>,
     pub buffers: Arc<Buffers>,
+    pub operations: Arc<TaskOperations>,
 }
 
 impl Step {
     pub fn abort(&self, error: Error) {
         self.tensors.abort(error.clone());
+        self.abort_collectives(error);
+    }
+
+    /// Fails the members of collective operations that wait for something of this task.
+    pub fn abort_collectives(&self, error: Error) {
+        self.operations.abort(error.clone());
         self.buffers.abort(error);
     }
 }
@@ -55,7 +71,10 @@ impl Running {
     fn end(self, step_id: u64) {
         let over = aborted!("Step {step_id} has ended").derived();
         self.step.tensors.abort(over.clone());
-        self.step.buffers.abort(internal!("Delete called on non-empty BufRendezvous"));
+        self.step.operations.abort(over.clone());
+        if !self.step.buffers.has_buffers() {
+            self.step.buffers.abort(internal!("Delete called on non-empty BufRendezvous"));
+        }
         if let Some(partial) = self.partial {
             partial.cancel.cancel(over);
         }
@@ -75,6 +94,30 @@ impl Steps {
     /// A step, which may not have started here: other tasks may ask for its tensors before.
     pub fn step(&self, step_id: u64) -> Result<Step> {
         Ok(self.inner.lock().running(step_id)?.step.clone())
+    }
+
+    /// The buffers of a step. It may not have started here, or it has ended and other tasks are still at its end.
+    pub fn buffers(&self, step_id: u64) -> Result<Arc<Buffers>> {
+        let mut inner = self.inner.lock();
+        if let Some((_, buffers)) = inner.kept.iter().find(|(kept, _)| *kept == step_id) {
+            return Ok(buffers.clone());
+        }
+        if let Some((_, error)) = inner.failed.iter().find(|(failed, _)| *failed == step_id) {
+            return Err(error.clone());
+        }
+        Ok(inner.running(step_id)?.step.buffers.clone())
+    }
+
+    /// Allows that a step which has ended is run again. Steps with collective operations are, when they have failed: all
+    /// tasks must use the same number.
+    pub fn allow_again(&self, step_id: u64) {
+        let mut inner = self.inner.lock();
+        if inner.running.contains_key(&step_id) {
+            return;
+        }
+        inner.ended.retain(|ended| *ended != step_id);
+        inner.failed.retain(|(failed, _)| *failed != step_id);
+        inner.kept.retain(|(kept, _)| *kept != step_id);
     }
 
     /// The partial run of a step. The first call also gets the sender for the result of the run, and must start it.
@@ -110,6 +153,12 @@ impl Steps {
         steps.into_iter().for_each(|(step_id, running)| running.end(step_id));
     }
 
+    /// Fails those who wait for buffers whose keys begin like this, in all steps.
+    pub fn fail_consumers(&self, prefix: &str, error: &Error) {
+        let running: Vec<_> = self.inner.lock().running.values().map(|running| running.step.buffers.clone()).collect();
+        running.iter().for_each(|buffers| buffers.fail_consumers(prefix, error));
+    }
+
     pub fn abort_all(&self, error: &Error) {
         let running: Vec<_> = self.inner.lock().running.values().map(|running| running.step.clone()).collect();
         running.iter().for_each(|step| step.abort(error.clone()));
@@ -129,7 +178,21 @@ impl Inner {
             self.ended.pop_front();
         }
         self.ended.push_back(step_id);
-        self.running.remove(&step_id)
+        let removed = self.running.remove(&step_id)?;
+        let buffers = &removed.step.buffers;
+        if buffers.has_buffers() {
+            self.kept.retain(|(_, kept)| kept.has_buffers());
+            if self.kept.len() == KEPT {
+                self.kept.pop_front();
+            }
+            self.kept.push_back((step_id, buffers.clone()));
+        } else if let Some(error) = buffers.failure() {
+            if self.failed.len() == KEPT {
+                self.failed.pop_front();
+            }
+            self.failed.push_back((step_id, error));
+        }
+        Some(removed)
     }
 }
 
@@ -143,6 +206,11 @@ impl Worker {
     #[cfg(test)]
     pub(crate) fn steps_under_way(&self) -> usize {
         self.steps.inner.lock().running.len()
+    }
+
+    /// Allows that a step which has ended is run again.
+    pub(crate) fn allow_again(&self, step_id: u64) {
+        self.steps.allow_again(step_id);
     }
 
     pub(crate) fn step(&self, step_id: u64) -> Result<Step> {

@@ -4,10 +4,10 @@ use crate::client::link::{Connection, Link};
 use crate::client::{call, recv_tensor, tensor_stream};
 use crate::server::MAX_MESSAGE;
 use crate::wire::extensions::{self, ACCEPTS_ENDED_STEPS, ENDED_STEPS, RUN_GRAPH};
-use crate::wire::{self, stats};
+use crate::wire::{self, buffers, collectives, stats};
 use cluster::{
-    CreateWorkerSession, Deliver, DeviceAttributes, Features, Future, Logging, OpenedTensor, RecvTensor, RegisterGraph,
-    RunGraph, RunGraphAnswer, TransferStats, WorkerClient,
+    CompleteGroup, CompleteInstance, CompletedGroup, CreateWorkerSession, Deliver, DeviceAttributes, Features, Future,
+    Logging, OpenedTensor, RecvBuf, RecvTensor, RegisterGraph, RunGraph, RunGraphAnswer, TransferStats, WorkerClient,
 };
 use http::{HeaderMap, HeaderName};
 use proto::tensorflow as pb;
@@ -16,7 +16,7 @@ use status::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tensor::Tensor;
+use tensor::{Bytes, Tensor};
 use tonic::Extensions;
 use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
@@ -152,6 +152,40 @@ impl WorkerClient for GrpcWorker {
 
     fn open_tensor(&self, request: RecvTensor) -> Future<'_, OpenedTensor> {
         Box::pin(tensor_stream::open_tensor(self.stream_link.clone(), request))
+    }
+
+    fn recv_buf(&self, request: RecvBuf) -> Future<'_, Bytes> {
+        Box::pin(async move {
+            let message = buffers::encode_recv_buf(request);
+            let call = async |connection: Arc<Connection>| client(&connection).recv_buf(message).await;
+            buffers::decode_recv_buf_answer(self.link.call("RecvBuf", call).await?.into_inner())
+        })
+    }
+
+    fn complete_group(&self, request: CompleteGroup) -> Future<'_, CompletedGroup> {
+        Box::pin(async move {
+            let message = collectives::encode_complete_group(request);
+            let call = async |connection: Arc<Connection>| client(&connection).complete_group(message).await;
+            let answer = self.link.call("CompleteGroup", call).await?.into_inner();
+            Ok(collectives::decode_completed_group(answer))
+        })
+    }
+
+    fn complete_instance(&self, request: CompleteInstance) -> Future<'_, i32> {
+        Box::pin(async move {
+            let message = collectives::encode_complete_instance(request);
+            let call = async |connection: Arc<Connection>| client(&connection).complete_instance(message).await;
+            Ok(self.link.call("CompleteInstance", call).await?.into_inner().source_rank)
+        })
+    }
+
+    fn get_step_sequence(&self, graph_key: Vec<i64>) -> Future<'_, Vec<(i64, u64)>> {
+        Box::pin(async move {
+            let message = pb::GetStepSequenceRequest { graph_key };
+            let call = async |connection: Arc<Connection>| client(&connection).get_step_sequence(message).await;
+            let answer = self.link.call("GetStepSequence", call).await?.into_inner();
+            Ok(collectives::decode_step_sequence(answer))
+        })
     }
 
     fn logging(&self, request: Logging) -> Future<'_, Vec<(u64, Vec<TransferStats>)>> {

@@ -3,7 +3,7 @@
 use crate::server::dispatch::{Methods, unary, unknown_method};
 use crate::server::recv_tensor::{now_micros, recv_tensor, recv_tensors};
 use crate::server::run_graph::run_graph;
-use crate::wire::{self, buffers, extensions, stats};
+use crate::wire::{self, buffers, collectives, extensions, stats};
 use cluster::WorkerClient;
 use proto::tensorflow as pb;
 use status::{Result, unimplemented_op};
@@ -40,9 +40,9 @@ impl Methods for WorkerMethods {
             // TensorFlow's text.
             "Tracing" => Err(unimplemented_op!("Tracing")),
             "RecvBuf" => unary(request, worker, recv_buf).await,
-            "GetStepSequence" | "CompleteGroup" | "CompleteInstance" => {
-                Err(unimplemented_op!("this task leads no collective group"))
-            }
+            "GetStepSequence" => unary(request, worker, get_step_sequence).await,
+            "CompleteGroup" => unary(request, worker, complete_group).await,
+            "CompleteInstance" => unary(request, worker, complete_instance).await,
             _ => Err(unknown_method()),
         }
     }
@@ -105,4 +105,21 @@ async fn logging(worker: Worker, request: pb::LoggingRequest) -> Result<pb::Logg
 async fn recv_buf(worker: Worker, request: pb::RecvBufRequest) -> Result<pb::RecvBufResponse> {
     let buffer = worker.recv_buf(buffers::recv_buf(request)).await?;
     Ok(buffers::recv_buf_answer(buffer, now_micros()))
+}
+
+async fn complete_group(worker: Worker, request: pb::CompleteGroupRequest) -> Result<pb::CompleteGroupResponse> {
+    worker.complete_group(collectives::complete_group(request)).await.map(collectives::completed_group)
+}
+
+async fn complete_instance(
+    worker: Worker,
+    request: pb::CompleteInstanceRequest,
+) -> Result<pb::CompleteInstanceResponse> {
+    let instance_key = request.instance_key;
+    let source_rank = worker.complete_instance(collectives::complete_instance(request)?).await?;
+    Ok(pb::CompleteInstanceResponse { instance_key, source_rank })
+}
+
+async fn get_step_sequence(worker: Worker, request: pb::GetStepSequenceRequest) -> Result<pb::GetStepSequenceResponse> {
+    worker.get_step_sequence(request.graph_key).await.map(collectives::step_sequence)
 }

@@ -1,6 +1,7 @@
 //! Tests of the codecs with bytes that TensorFlow sent and with malformed bytes, and of tasks that fail or stop answering.
 
 mod coalesced_writes;
+mod collectives;
 mod inflate;
 mod link;
 mod master;

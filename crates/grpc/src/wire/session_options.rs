@@ -50,12 +50,13 @@ pub(crate) fn ignored(config: &pb::ConfigProto) -> Vec<Ignored> {
     );
     check(
         config.experimental.clone().is_some_and(|mut options| {
-            options.share_session_state_in_clusterspec_propagation = false; // these two are read
+            options.share_session_state_in_clusterspec_propagation = false; // these three are read
             options.executor_type.clear();
+            options.collective_group_leader.clear();
             is_changed(&options)
         }),
         "experimental",
-        "only share_session_state_in_clusterspec_propagation and executor_type are read",
+        "only share_session_state_in_clusterspec_propagation, executor_type and collective_group_leader are read",
     );
     found.extend(config.graph_options.iter().flat_map(ignored_of_graph));
     found.extend(config.rpc_options.iter().flat_map(ignored_of_rpc));

@@ -6,6 +6,7 @@ pub(crate) mod assert;
 pub(crate) mod batch;
 pub(crate) mod call;
 pub(crate) mod clock;
+pub(crate) mod collective;
 pub(crate) mod debug;
 pub(crate) mod device_index;
 pub(crate) mod flow;
@@ -26,6 +27,10 @@ pub(crate) const TABLES: &[&[Op]] = &[
     batch::OPS,
     call::OPS,
     clock::OPS,
+    collective::by_attribute::OPS,
+    collective::by_communicator::OPS,
+    collective::by_input::OPS,
+    collective::group::OPS,
     debug::OPS,
     device_index::OPS,
     flow::OPS,

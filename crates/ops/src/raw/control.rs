@@ -63,6 +63,182 @@ pub fn case(branch_index: &Output, input: &[Output], tout: &[DType], branches: &
         .attr("branches", AttrList { funcs: branches.iter().cloned().map(Into::into).collect(), ..AttrList::default() })
 }
 
+/// `CollectiveAllToAllV2(input: T, group_size: int32, group_key: int32, instance_key: int32, ordering_token: Nordering_token * resource) -> data: T`.
+pub fn collective_all_to_all_v2(
+    input: &Output,
+    group_size: &Output,
+    group_key: &Output,
+    instance_key: &Output,
+    ordering_token: &[Output],
+) -> OpBuilder {
+    input.scope().op("CollectiveAllToAllV2")
+        .input(input)
+        .input(group_size)
+        .input(group_key)
+        .input(instance_key)
+        .inputs(ordering_token)
+}
+
+/// `CollectiveAllToAllV3(input: T, communicator: resource, group_assignment: int32) -> data: T`.
+pub fn collective_all_to_all_v3(input: &Output, communicator: &Output, group_assignment: &Output) -> OpBuilder {
+    input.scope().op("CollectiveAllToAllV3").input(input).input(communicator).input(group_assignment)
+}
+
+/// `CollectiveAssignGroupV2(group_assignment: int32, device_index: int32, base_key: int32) -> group_size: int32, group_key: int32`.
+pub fn collective_assign_group_v2(group_assignment: &Output, device_index: &Output, base_key: &Output) -> OpBuilder {
+    group_assignment.scope().op("CollectiveAssignGroupV2").input(group_assignment).input(device_index).input(base_key)
+}
+
+/// `CollectiveBcastRecv() -> data: T`.
+pub fn collective_bcast_recv(
+    scope: &Scope,
+    t: DType,
+    group_size: i64,
+    group_key: i64,
+    instance_key: i64,
+    shape: &PartialShape,
+) -> OpBuilder {
+    scope.op("CollectiveBcastRecv")
+        .attr("T", t)
+        .attr("group_size", group_size)
+        .attr("group_key", group_key)
+        .attr("instance_key", instance_key)
+        .attr("shape", shape)
+}
+
+/// `CollectiveBcastRecvV2(group_size: int32, group_key: int32, instance_key: int32, shape: Tshape) -> data: T`.
+pub fn collective_bcast_recv_v2(
+    group_size: &Output,
+    group_key: &Output,
+    instance_key: &Output,
+    shape: &Output,
+    t: DType,
+) -> OpBuilder {
+    group_size.scope().op("CollectiveBcastRecvV2")
+        .input(group_size)
+        .input(group_key)
+        .input(instance_key)
+        .input(shape)
+        .attr("T", t)
+}
+
+/// `CollectiveBcastSend(input: T) -> data: T`.
+pub fn collective_bcast_send(
+    input: &Output,
+    group_size: i64,
+    group_key: i64,
+    instance_key: i64,
+    shape: &PartialShape,
+) -> OpBuilder {
+    input.scope().op("CollectiveBcastSend")
+        .input(input)
+        .attr("group_size", group_size)
+        .attr("group_key", group_key)
+        .attr("instance_key", instance_key)
+        .attr("shape", shape)
+}
+
+/// `CollectiveBcastSendV2(input: T, group_size: int32, group_key: int32, instance_key: int32) -> data: T`.
+pub fn collective_bcast_send_v2(
+    input: &Output,
+    group_size: &Output,
+    group_key: &Output,
+    instance_key: &Output,
+) -> OpBuilder {
+    input.scope().op("CollectiveBcastSendV2").input(input).input(group_size).input(group_key).input(instance_key)
+}
+
+/// `CollectiveGather(input: T) -> data: T`.
+pub fn collective_gather(
+    input: &Output,
+    group_size: i64,
+    group_key: i64,
+    instance_key: i64,
+    shape: &PartialShape,
+) -> OpBuilder {
+    input.scope().op("CollectiveGather")
+        .input(input)
+        .attr("group_size", group_size)
+        .attr("group_key", group_key)
+        .attr("instance_key", instance_key)
+        .attr("shape", shape)
+}
+
+/// `CollectiveGatherV2(input: T, group_size: int32, group_key: int32, instance_key: int32, ordering_token: Nordering_token * resource) -> data: T`.
+pub fn collective_gather_v2(
+    input: &Output,
+    group_size: &Output,
+    group_key: &Output,
+    instance_key: &Output,
+    ordering_token: &[Output],
+) -> OpBuilder {
+    input.scope().op("CollectiveGatherV2")
+        .input(input)
+        .input(group_size)
+        .input(group_key)
+        .input(instance_key)
+        .inputs(ordering_token)
+}
+
+/// `CollectiveInitializeCommunicator(group_key: int32, rank: int32, group_size: int32) -> communicator: resource`.
+pub fn collective_initialize_communicator(group_key: &Output, rank: &Output, group_size: &Output) -> OpBuilder {
+    group_key.scope().op("CollectiveInitializeCommunicator").input(group_key).input(rank).input(group_size)
+}
+
+/// `CollectiveReduce(input: T) -> data: T`.
+pub fn collective_reduce(
+    input: &Output,
+    group_size: i64,
+    group_key: i64,
+    instance_key: i64,
+    merge_op: &str,
+    final_op: &str,
+    subdiv_offsets: &[i64],
+) -> OpBuilder {
+    input.scope().op("CollectiveReduce")
+        .input(input)
+        .attr("group_size", group_size)
+        .attr("group_key", group_key)
+        .attr("instance_key", instance_key)
+        .attr("merge_op", merge_op)
+        .attr("final_op", final_op)
+        .attr("subdiv_offsets", AttrList { ints: subdiv_offsets.to_vec(), ..AttrList::default() })
+}
+
+/// `CollectiveReduceV2(input: T, group_size: int32, group_key: int32, instance_key: int32, ordering_token: Nordering_token * resource) -> data: T`.
+pub fn collective_reduce_v2(
+    input: &Output,
+    group_size: &Output,
+    group_key: &Output,
+    instance_key: &Output,
+    ordering_token: &[Output],
+    merge_op: &str,
+    final_op: &str,
+) -> OpBuilder {
+    input.scope().op("CollectiveReduceV2")
+        .input(input)
+        .input(group_size)
+        .input(group_key)
+        .input(instance_key)
+        .inputs(ordering_token)
+        .attr("merge_op", merge_op)
+        .attr("final_op", final_op)
+}
+
+/// `CollectiveReduceV3(input: T, communicator: resource, group_assignment: int32) -> data: T`.
+pub fn collective_reduce_v3(
+    input: &Output,
+    communicator: &Output,
+    group_assignment: &Output,
+    reduction: &str,
+) -> OpBuilder {
+    input.scope().op("CollectiveReduceV3")
+        .input(input)
+        .input(communicator)
+        .input(group_assignment)
+        .attr("reduction", reduction)
+}
+
 /// `ControlTrigger()`.
 pub fn control_trigger(scope: &Scope) -> OpBuilder {
     scope.op("ControlTrigger")
@@ -137,6 +313,11 @@ pub fn for_(start: &Output, limit: &Output, delta: &Output, input: &[Output], bo
 /// `GetDeadline() -> deadline_from_epoch_micros: int64`.
 pub fn get_deadline(scope: &Scope) -> OpBuilder {
     scope.op("GetDeadline")
+}
+
+/// `GraphDefVersion() -> version: int32`.
+pub fn graph_def_version(scope: &Scope) -> OpBuilder {
+    scope.op("GraphDefVersion")
 }
 
 /// `If(cond: Tcond, input: [Tin]) -> output: [Tout]`.
