@@ -202,6 +202,42 @@ class CollectiveTest(unittest.TestCase):
                         raise found
                 self.check(sum(results, []))
 
+    def test_slices_for_every_member_and_communicators(self):
+        def member(rank, size):
+            slices = tf.constant(whole(rank, [size, 4]))
+            communicator = collective_ops.initialize_communicator(group_key=9, rank=size - 1 - rank, group_size=size)
+            none = tf.zeros([0], tf.int32)
+            largest = tf.raw_ops.CollectiveReduceV3(input=slices, communicator=communicator, group_assignment=none,
+                                                    reduction="Max")
+            with tf.control_dependencies([largest]):  # operations of a communicator are counted
+                backwards = tf.raw_ops.CollectiveAllToAllV3(input=slices, communicator=communicator,
+                                                            group_assignment=none)
+            return {"slices": collective_ops.all_to_all_v2(slices, size, 1, 5), "largest": largest,
+                    "backwards": backwards}
+
+        def build(rank):
+            fetches = []
+            for cpu in range(2):
+                with tf.device(device(rank, cpu)):
+                    fetches.append(member(2 * rank + cpu, size))
+            return fetches
+
+        # The ranks that programs give are known within a task only.
+        for workers in [1, 2]:
+            size = 2 * workers
+            with self.subTest(workers), group(*[FLOWGRID] * workers, cpus=2) as running:
+                results = together(running, build)
+                for found in results:
+                    if isinstance(found, Exception):
+                        raise found
+                for rank, found in enumerate(sum(results, [])):
+                    column = np.stack([whole(other, [size, 4])[rank] for other in range(size)])
+                    np.testing.assert_array_equal(found["slices"], column)
+                    largest = np.max([whole(other, [size, 4]) for other in range(size)], 0)
+                    np.testing.assert_array_equal(found["largest"], largest)
+                    if workers == 1:
+                        np.testing.assert_array_equal(found["backwards"], column[::-1])
+
     def test_a_member_that_dies_fails_the_others_with_its_name_and_they_go_on_without_it(self):
         def sum_of(size, key, steps_apart=0):
             def build(rank):
@@ -225,6 +261,9 @@ class CollectiveTest(unittest.TestCase):
         def lonely(rank):
             return collective_ops.all_reduce(tf.ones([3]), 2, 1, 5, "Add", "Id", timeout=0.5)
 
+        def communicator(rank):
+            return collective_ops.initialize_communicator(group_key=4, rank=0, group_size=2, timeout_seconds=0.5).op
+
         def shapes(rank):
             return collective_ops.all_reduce(tf.ones([3 + rank]), 2, 2, 6, "Add", "Id")
 
@@ -235,6 +274,8 @@ class CollectiveTest(unittest.TestCase):
             (alone,) = together(workers, lonely, members=[1])
             self.assertIsInstance(alone, tf.errors.DeadlineExceededError)
             self.assertIn("Collective has timed out waiting for other workers", str(alone))
+            (alone,) = together(workers, communicator, members=[1])
+            self.assertIsInstance(alone, tf.errors.DeadlineExceededError)
             found = together(workers, shapes)
             self.assertTrue(all(isinstance(error, tf.errors.OpError) for error in found), found)
             self.assertTrue(all("Shape mismatch in the collective instance 6" in str(error) for error in found), found)

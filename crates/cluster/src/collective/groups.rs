@@ -43,9 +43,8 @@ pub(crate) struct Join {
 pub(crate) type RankedDevice = (DeviceAttributes, Option<usize>);
 
 impl Group {
-    /// A group of these devices.
+    /// A group of these devices. The ranks that the program gives count within one task: others are not told.
     pub fn new(key: i32, kind: String, devices: Vec<RankedDevice>) -> Result<Group> {
-        check_ranks(&devices)?;
         let mut members = Vec::with_capacity(devices.len());
         for (device, rank) in devices {
             let spec = DeviceSpec::parse(&device.name)?;
@@ -53,6 +52,10 @@ impl Group {
             members.push((task.to_string(), spec.kind, spec.id, Member { device, task, rank: 0 }, rank));
         }
         members.sort_by(|a, b| (&a.0, &a.1, a.2).cmp(&(&b.0, &b.1, b.2)));
+        if members.windows(2).any(|pair| pair[0].0 != pair[1].0) {
+            members.iter_mut().for_each(|member| member.4 = None);
+        }
+        check_ranks(&members.iter().map(|member| member.4).collect::<Vec<_>>())?;
         let ranked = |(place, (.., member, rank)): (usize, (_, _, _, Member, Option<usize>))| Member {
             rank: rank.unwrap_or(place),
             ..member
@@ -108,20 +111,20 @@ fn check_form(kind: &str, size: usize, join: &Join) -> Result<()> {
     Ok(())
 }
 
-fn check_ranks(devices: &[RankedDevice]) -> Result<()> {
-    let given: FxHashSet<usize> = devices.iter().filter_map(|(_, rank)| *rank).collect();
-    let count = devices.iter().filter(|(_, rank)| rank.is_some()).count();
+fn check_ranks(ranks: &[Option<usize>]) -> Result<()> {
+    let given: FxHashSet<usize> = ranks.iter().flatten().copied().collect();
+    let count = ranks.iter().flatten().count();
     let text = || {
-        let ranks = devices.iter().map(|(_, rank)| rank.map_or("-1".to_string(), |rank| rank.to_string()));
+        let ranks = ranks.iter().map(|rank| rank.map_or("-1".to_string(), |rank| rank.to_string()));
         ranks.collect::<Vec<_>>().join(",")
     };
-    if count > 0 && count < devices.len() {
+    if count > 0 && count < ranks.len() {
         return Err(invalid!(
             "Only part of the group members have user given rank specified.Received ranks: {}",
             text()
         ));
     }
-    if count > 0 && given.len() < devices.len() {
+    if count > 0 && given.len() < ranks.len() {
         return Err(invalid!("Duplicate ranks specified for group members. Received ranks: {}", text()));
     }
     Ok(())

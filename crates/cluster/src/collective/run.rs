@@ -31,6 +31,10 @@ use tensor::Tensor;
 /// Values from this size on are combined on a thread of the step, and not on the one that finds them ready.
 const LARGE: usize = 64 << 10;
 
+/// The errors of operations that take longer than their timeout.
+const WAITING: &str = "Collective has timed out waiting for other workers.";
+const RUNNING: &str = "Collective has timed out during execution.";
+
 /// The collectives of a session on a worker.
 pub(crate) struct SessionCollectives {
     pub worker: Weak<Worker>,
@@ -76,9 +80,10 @@ impl Collectives for SessionCollectives {
             Err(error) => return done(Err(error)),
         };
         let runtime = resolver.worker.runtime.clone();
-        stop.after(&resolver.worker, group.timeout, "Collective has timed out waiting for other workers.");
+        let timer = stop.after(&resolver.worker, group.timeout, WAITING);
         runtime.spawn(Box::pin(async move {
             let result = until(stopped, resolver.group(join)).await;
+            drop(timer);
             stop.end();
             done(result.map(drop));
         }));
@@ -182,8 +187,7 @@ impl Operation {
         }
         let (worker, timeout) = (self.resolver.worker.clone(), self.request.group.timeout);
         worker.clone().runtime.spawn(Box::pin(async move {
-            let waiting = "Collective has timed out waiting for other workers.";
-            let timer = stop.after(&worker, timeout, waiting);
+            let timer = stop.after(&worker, timeout, WAITING);
             let mut stopped = stopped;
             let agreed = match select(std::pin::pin!(self.agree()), &mut stopped).await {
                 Either::Left((result, _)) => result,
@@ -256,8 +260,7 @@ impl Operation {
             Ok(agreed) => agreed,
             Err(error) => return self.end(None, stop, Err(error), done),
         };
-        let during = "Collective has timed out during execution.";
-        let timer = stop.after(&self.resolver.worker, self.request.group.timeout, during);
+        let timer = stop.after(&self.resolver.worker, self.request.group.timeout, RUNNING);
         let is_large = self.request.input.as_ref().is_some_and(|input| input.byte_size() >= LARGE);
         let (spawn, group) = (self.env.spawn.clone(), agreed.group.clone());
         let poll = move || {

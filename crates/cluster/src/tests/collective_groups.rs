@@ -88,6 +88,10 @@ fn ranks_that_the_program_gives_are_all_different() {
     let text = |ranks| ranked(ranks).err().map_or(String::new(), |error| error.message);
     assert_eq!(text([Some(1), Some(1)]), "Duplicate ranks specified for group members. Received ranks: 1,1");
     assert!(text([Some(1), None]).starts_with("Only part of the group members have user given rank specified."));
+    let mut groups = Groups::default();
+    let _first = groups.join(&Join { rank: Some(1), ..join("0/0", 2) });
+    let group = now(groups.join(&join("1/0", 2))).expect("another task is not told the ranks");
+    assert_eq!(group.members.iter().map(|member| member.rank).collect::<Vec<_>>(), [0, 1]);
 }
 
 fn operation(kind: i32, device: usize) -> CompleteInstance {

@@ -97,7 +97,8 @@ impl Shared {
             Some(graph) => graph,
             None => {
                 let (session, graph) = (self.session.clone(), self.graph_def());
-                let registered = link.register_graph(RegisterGraph { session, graph, ..RegisterGraph::default() }).await;
+                let registered =
+                    link.register_graph(RegisterGraph { session, graph, ..RegisterGraph::default() }).await;
                 let registered = registered.map_err(here)?;
                 self.graph.lock().get_or_insert(registered).clone()
             }

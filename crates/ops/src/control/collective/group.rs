@@ -1,5 +1,6 @@
 //! CollectiveAssignGroupV2: finds the group of a device in a table of groups.
 
+use crate::string::summary::summary;
 use op::{Grad, Inputs, Op, Outputs, PLAIN, many, outputs, shapes};
 use status::{Result, invalid};
 use tensor::Tensor;
@@ -35,12 +36,18 @@ fn assign(mut inputs: Inputs) -> Result<Outputs> {
         }
         for &member in members {
             if !range.contains(&member.into()) {
-                return Err(invalid!("Not all items in group_assignment {table:?} is within [0, number of devices)"));
+                let table = described(&table)?;
+                return Err(invalid!("Not all items in group_assignment {table} is within [0, number of devices)"));
             }
             if member == device {
                 return Ok(outputs![Tensor::scalar(size as i32), Tensor::scalar(key)]);
             }
         }
     }
-    Err(invalid!("device_index {device} is not found in group_assignment {table:?}"))
+    Err(invalid!("device_index {device} is not found in group_assignment {}", described(&table)?))
+}
+
+/// A table as TensorFlow describes it in messages.
+fn described(table: &Tensor) -> Result<String> {
+    Ok(format!("Tensor<type: int32 shape: {} values: {}>", table.shape(), summary(table, 3)?))
 }
