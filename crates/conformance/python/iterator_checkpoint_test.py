@@ -41,7 +41,7 @@ UNCHANGED = {
     "padded batch": lambda: Dataset.range(7).map(lambda x: tf.fill([x], x)).padded_batch(3, [None]),
 }
 
-# TensorFlow saves a window that is being read as a graph.
+# TensorFlow saves a window that is being read as a graph, this server as its elements.
 OURS = {
     "window": lambda: Dataset.range(10).window(4, shift=2).flat_map(lambda window: window.batch(4)),
 }

@@ -1,10 +1,9 @@
 //! What the kernels of many dataset ops have in common.
 
-use crate::dataset::{Origin, dataset_tensor_from, fingerprint_of};
+use crate::dataset::{dataset_tensor_from, fingerprint_of};
+use crate::graphs::{GraphReader, Maker, Origin};
 use crate::{Dataset, DatasetRef, Spec, dataset_of};
-use graph::wire::attr_to_bytes;
-use graph::{AttrValue, hash64};
-use op::{Ctx, Facts, Inputs, Kernel, PLAIN, Setup, many, outputs};
+use op::{Ctx, Facts, Inputs, Kernel, PLAIN, Run, Setup, many, outputs};
 use status::{Result, invalid};
 use std::sync::Arc;
 use tensor::{Element as Number, Tensor};
@@ -58,41 +57,43 @@ fn described_kernel(
     seeds: Vec<usize>,
     build: impl Fn(&Ctx<'_>, &mut Inputs) -> Result<DatasetRef> + Send + Sync + 'static,
 ) -> Result<Kernel> {
-    let node = fingerprint_of_node(setup);
+    let (maker, reader) = (Maker::of(setup, seeds), GraphReader::of(setup));
     Ok(many(move |ctx, mut inputs| {
-        let counted = (0..inputs.len()).filter(|index| !seeds.contains(index));
-        let taken = counted.map(|index| inputs.look(index).cloned()).collect::<Result<_>>();
-        let origin = node.and_then(|node| Some(Origin { node, inputs: taken.ok()? }));
+        reader.read_inputs(ctx, &mut inputs)?;
+        let taken = (0..inputs.len()).map(|index| inputs.look(index).cloned()).collect::<Result<_>>();
+        let origin = taken.ok().map(|inputs| Origin { maker: maker.clone(), inputs });
         let nesting = nesting(&mut inputs);
         Ok(outputs![dataset_tensor_from(build(ctx, &mut inputs)?, origin, nesting)?])
     }))
+}
+
+/// A kernel whose inputs may be datasets in their serialised form, as other tasks send them.
+pub fn reading(setup: &Setup<'_>, kernel: fn(&Setup<'_>) -> Result<Kernel>) -> Result<Kernel> {
+    let (reader, mut kernel) = (GraphReader::of(setup), kernel(setup)?);
+    kernel.run = match kernel.run {
+        Run::Unary(run) => Run::Unary(Box::new(move |ctx, tensor| {
+            let read = reader.read_tensor(ctx, &tensor)?;
+            run(ctx, read.unwrap_or(tensor))
+        })),
+        Run::Many(run) => Run::Many(Box::new(move |ctx, mut inputs| {
+            reader.read_inputs(ctx, &mut inputs)?;
+            run(ctx, inputs)
+        })),
+        Run::Later(run) => {
+            Run::Later(Box::new(move |ctx, mut inputs, done| match reader.read_inputs(ctx, &mut inputs) {
+                Ok(()) => run(ctx, inputs, done),
+                Err(error) => done(Err(error)),
+            }))
+        }
+        other => other,
+    };
+    Ok(kernel)
 }
 
 /// How deep variants are inside each other in the inputs, which the dataset keeps.
 fn nesting(inputs: &mut Inputs) -> usize {
     let each = (0..inputs.len()).filter_map(|index| inputs.look(index).ok().map(Tensor::nesting));
     each.max().unwrap_or(0)
-}
-
-/// The fingerprint of a node's op and attributes; none if it uses a function whose definition is not known.
-fn fingerprint_of_node(setup: &Setup<'_>) -> Option<u64> {
-    let mut text = setup.def().op.clone();
-    let counts = |name: &str| !name.starts_with('_') && name != "metadata";
-    for (name, value) in setup.def().attrs.iter().filter(|(name, _)| counts(name)) {
-        text += &format!(";{name}={}", fingerprint_of_attr(setup, value)?);
-    }
-    Some(hash64(text.as_bytes()))
-}
-
-fn fingerprint_of_attr(setup: &Setup<'_>, value: &AttrValue) -> Option<u64> {
-    match value {
-        AttrValue::Func(function) => setup.fingerprint(function),
-        AttrValue::List(list) if !list.funcs.is_empty() => {
-            let each = list.funcs.iter().map(|function| setup.fingerprint(function));
-            Some(hash64(format!("{:?}", each.collect::<Option<Vec<u64>>>()?).as_bytes()))
-        }
-        _ => Some(hash64(&attr_to_bytes(value))),
-    }
 }
 
 /// A number that is the same for equal datasets in input `index`, also in other processes; none if equal datasets cannot

@@ -1,15 +1,17 @@
 //! Datasets: immutable descriptions of sequences of elements, as values on the edges of a graph.
 
+use crate::graphs::{ENCODED, Origin, graph_from};
 use crate::limits::{check_stages, stages_of};
 use crate::transformations::window_op;
 use crate::{Cardinality, Element, Function, Input, Iterate, Pipeline, PollContext, Spec};
+use graph::wire::write_graph;
 use rustc_hash::FxHashMap;
 use status::{Result, failed_precondition, invalid, unimplemented_op};
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
-use tensor::{Shape, Tensor, Variant, VariantData, VariantObject};
+use tensor::{DType, Shape, Tensor, Variant, VariantData, VariantObject};
 
 /// A shared dataset.
 pub type DatasetRef = Arc<dyn Dataset>;
@@ -147,34 +149,58 @@ pub fn fold<T: Clone>(dataset: &DatasetRef, f: &mut dyn FnMut(&DatasetRef, Vec<T
 }
 
 /// A dataset as an element of a variant tensor.
-struct Handle {
-    dataset: DatasetRef,
+pub(crate) struct Handle {
+    pub(crate) dataset: DatasetRef,
     /// The number of datasets in a row that read each other.
     stages: usize,
     /// Counts the values that it captured too, which may be datasets.
     nesting: usize,
-    origin: Option<Origin>,
+    /// As `nesting`, in the serialised form: a graph, in which datasets are beside each other.
+    encoded_nesting: usize,
+    pub(crate) origin: Option<Origin>,
     /// Computed once: a dataset can be reached on very many paths.
     fingerprint: OnceLock<Option<u64>>,
 }
 
-/// The node that made a dataset and its inputs, from which equal datasets can be recognised.
-pub struct Origin {
-    /// The fingerprint of the op and its attributes.
-    pub node: u64,
-    /// The inputs of the node.
-    pub inputs: Vec<Tensor>,
+impl Handle {
+    /// The dataset in a scalar tensor.
+    pub(crate) fn of(tensor: &Tensor) -> Result<&Handle> {
+        let found = tensor.variants().ok().and_then(|variants| variants.first()).and_then(Variant::object);
+        found.ok_or_else(|| invalid!("Tensor must be a Dataset object."))
+    }
+
+    /// The datasets in a tensor.
+    pub(crate) fn all_in(tensor: &Tensor) -> impl Iterator<Item = &Handle> {
+        tensor.variants().unwrap_or_default().iter().filter_map(Variant::object)
+    }
+
+    /// The tensors that the graph of the dataset has beside it.
+    pub(crate) fn written_inputs(&self) -> impl Iterator<Item = &Tensor> {
+        let inputs = self.origin.as_ref().map_or(&[][..], |origin| &origin.inputs);
+        let held = self.dataset.held().filter(|_| self.origin.is_none()).unwrap_or_default();
+        inputs.iter().chain(held.iter().flatten())
+    }
+
+    /// Datasets are beside each other in the graph; other variants are inside of it.
+    fn with_encoded_nesting(mut self) -> Handle {
+        let one = |variant: &Variant| match variant.object::<Handle>() {
+            Some(handle) => handle.encoded_nesting,
+            None => 1 + variant.encoded_nesting(),
+        };
+        let variants = self.written_inputs().flat_map(|tensor| tensor.variants().unwrap_or_default());
+        self.encoded_nesting = variants.map(one).max().unwrap_or(1);
+        self
+    }
 }
 
 impl VariantObject for Handle {
     fn encode(&self) -> Result<VariantData> {
-        if let Some(elements) = self.dataset.held() {
+        let holds_datasets = self.written_inputs().any(|tensor| tensor.dtype() == DType::VARIANT);
+        if let (Some(elements), false) = (self.dataset.held(), holds_datasets) {
             return Ok(window_op::saved(&*self.dataset, elements));
         }
-        Err(unimplemented_op!(
-            "A dataset ({}Dataset) cannot be sent to another task or fetched; create it and its iterator on one device",
-            self.dataset.kind()
-        ))
+        let graph = Tensor::string(write_graph(&graph_from(self)?));
+        Ok(VariantData { type_name: ENCODED.to_string(), tensors: vec![graph], ..VariantData::default() })
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -189,6 +215,10 @@ impl VariantObject for Handle {
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DatasetVariant<{}DatasetOp::Dataset>", self.dataset.kind())
+
+    fn encoded_nesting(&self) -> usize {
+        self.encoded_nesting
+    }
     }
 }
 
@@ -203,7 +233,8 @@ pub fn dataset_tensor_from(dataset: DatasetRef, origin: Option<Origin>, inputs: 
     let stages = stages_of(&dataset);
     check_stages(stages)?;
     let nesting = stages.max(1 + inputs.max(dataset.nesting()));
-    let handle = Handle { dataset, stages, nesting, origin, fingerprint: OnceLock::new() };
+    let handle = Handle { dataset, stages, nesting, encoded_nesting: 1, origin, fingerprint: OnceLock::new() };
+    let handle = handle.with_encoded_nesting();
     Tensor::from_variants(Shape::scalar(), vec![Variant::Object(Arc::new(handle))])
 }
 
@@ -229,8 +260,8 @@ fn is_of_one_run(type_name: &str) -> bool {
 
 impl Origin {
     fn fingerprint(&self) -> Option<u64> {
-        let mut inputs = self.inputs.iter().map(fingerprint_of);
-        inputs.try_fold(self.node, |sum, input| Some(combined(sum, input?)))
+        let mut inputs = self.compared().map(fingerprint_of);
+        inputs.try_fold(self.maker.fingerprint?, |sum, input| Some(combined(sum, input?)))
     }
 }
 

@@ -21,6 +21,7 @@ mod consume;
 mod dataset;
 mod element;
 mod function;
+mod graphs;
 mod input;
 mod iterate;
 pub mod iterators;

@@ -38,6 +38,11 @@ pub(crate) fn merged_bytes(dataset: &DatasetRef) -> Result<Bytes> {
     Ok(wire::encoded(&merged(dataset)?))
 }
 
+/// What the options say about functions with state in the graph of a dataset, if they do.
+pub(crate) fn external_state_policy(dataset: &DatasetRef) -> Result<Option<i64>> {
+    Ok(merged(dataset)?.external_state_policy.map(i64::from))
+}
+
 /// Options of later inputs replace those of earlier ones, and the dataset's own replace those of its inputs.
 fn merged(dataset: &DatasetRef) -> Result<OptionsMessage> {
     fold(dataset, &mut |dataset, inputs: Vec<Result<OptionsMessage>>| {

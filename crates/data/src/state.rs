@@ -4,6 +4,8 @@
 //! values of one prefix are one variant: its metadata is the prefix and the keys, separated by `@@`.
 
 use crate::compress::{compress, uncompress};
+use crate::graphs::GraphReader;
+use op::Ctx;
 use rustc_hash::FxHashMap;
 use status::{Code, Error, Result, internal, invalid, not_found};
 use std::any::Any;
@@ -115,6 +117,16 @@ impl StateReader {
             values.insert(prefix.to_string(), found);
         }
         Ok(StateReader { values })
+    }
+
+    /// Replaces datasets in their serialised form.
+    pub(crate) fn read_datasets(&mut self, ctx: &Ctx<'_>, reader: &GraphReader) -> Result<()> {
+        for value in self.values.values_mut().flat_map(FxHashMap::values_mut) {
+            if let Some(read) = reader.read_tensor(ctx, value)? {
+                *value = read;
+            }
+        }
+        Ok(())
     }
 
     /// True if there is a value.

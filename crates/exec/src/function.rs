@@ -1,12 +1,13 @@
 //! Functions of a graph: a body is compiled to a program, and a call runs it.
 
+use crate::imported::ImportingLibraries;
 use crate::{Devices, Kernels, Program, RemoteFunction, RunOptions, Target, compile, run};
 use graph::builtin_ops::{ARG, RETVAL, SYMBOLIC_GRADIENT};
 use graph::{
     Arg, ArgType, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
     Signatures, function_fingerprint,
 };
-use op::{Callable, Ctx, Done, Forks, Functions, Inputs, Kernel, Outputs, Setup, Siblings, Value, later};
+use op::{Callable, Ctx, Done, Forks, Functions, Inputs, Kernel, Libraries, Outputs, Setup, Siblings, Value, later};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use status::{Result, exhausted, internal, invalid, not_found};
@@ -55,9 +56,14 @@ impl Library {
 
     /// The same functions, whose nodes have state of their own.
     fn fork(&self) -> Arc<Library> {
+        self.with_functions(self.functions.clone())
+    }
+
+    /// Other functions on the same devices.
+    pub(crate) fn with_functions(&self, functions: Arc<FunctionLibrary>) -> Arc<Library> {
         let kernels = Arc::new(self.kernels.fork());
         Arc::new_cyclic(|own| Library {
-            functions: self.functions.clone(),
+            functions,
             producer: self.producer,
             devices: self.devices.clone(),
             kernels,
@@ -67,7 +73,7 @@ impl Library {
         })
     }
 
-    pub(crate) fn functions(&self) -> &FunctionLibrary {
+    pub(crate) fn functions(&self) -> &Arc<FunctionLibrary> {
         &self.functions
     }
 
@@ -105,6 +111,14 @@ impl Functions for Library {
 
     fn producer(&self) -> i32 {
         self.producer
+    }
+
+    fn definitions(&self) -> Option<Arc<FunctionLibrary>> {
+        Some(self.functions.clone())
+    }
+
+    fn libraries(&self) -> Option<Arc<dyn Libraries>> {
+        Some(Arc::new(ImportingLibraries(self.own.clone())))
     }
 }
 
@@ -339,9 +353,9 @@ impl LibraryForks {
 }
 
 /// A function of a forked library, which it keeps alive.
-struct Forked {
-    library: Arc<Library>,
-    body: Arc<dyn Callable>,
+pub(crate) struct Forked {
+    pub(crate) library: Arc<Library>,
+    pub(crate) body: Arc<dyn Callable>,
 }
 
 impl Callable for Forked {

@@ -13,6 +13,7 @@ mod executor;
 mod frame;
 mod function;
 mod fuse;
+mod imported;
 mod join;
 mod kernel_call;
 mod kernels;

@@ -1,7 +1,7 @@
 //! Functions of the graph's library, as kernels call them.
 
 use crate::{Ctx, Done, Inputs};
-use graph::Function;
+use graph::{Function, FunctionLibrary};
 use parking_lot::Mutex;
 use status::{Result, unimplemented_op};
 use std::any::Any;
@@ -22,6 +22,23 @@ pub trait Functions {
     fn producer(&self) -> i32 {
         0
     }
+
+    /// The definitions of all functions of the library, if they are known.
+    fn definitions(&self) -> Option<Arc<FunctionLibrary>> {
+        None
+    }
+
+    /// What makes other libraries for the same devices; none where no graph may be read.
+    fn libraries(&self) -> Option<Arc<dyn Libraries>> {
+        None
+    }
+}
+
+/// Makes libraries for graphs that kernels read.
+pub trait Libraries: Send + Sync {
+    /// The functions of the step's graph and these, which are used where names are the same. Functions that it
+    /// instantiates keep it alive.
+    fn with(&self, functions: &FunctionLibrary) -> Result<Arc<dyn Functions + Send + Sync>>;
 }
 
 /// A function ready to be called.

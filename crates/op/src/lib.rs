@@ -53,7 +53,7 @@ pub use ctx::{Ctx, Spawn, StepEnv};
 pub use device_type::{CPU, DeviceType, DeviceTypes};
 pub use extensions::Extensions;
 pub use facts::{Facts, Fusion, PLAIN};
-pub use function::{Callable, Forks, Functions};
+pub use function::{Callable, Forks, Functions, Libraries};
 pub use grad::{Grad, Gradient, Grads, IntoGradient, NoGradient, Slices};
 pub use home::{Home, Resource, Siblings, handle_of};
 pub use kernel::{

@@ -1,7 +1,7 @@
 //! The description of a node from which its kernel is built; attributes are read here, once.
 
-use crate::{Callable, Functions, Resources, Siblings};
-use graph::{AttrList, AttrValue, Function, NodeDef, Signature};
+use crate::{Callable, Functions, Libraries, Resources, Siblings};
+use graph::{AttrList, AttrValue, Function, FunctionLibrary, NodeDef, Signature};
 use status::{Result, internal, invalid};
 use std::sync::Arc;
 use tensor::{Bytes, DType, PartialShape, Tensor};
@@ -45,6 +45,21 @@ impl<'a> Setup<'a> {
     /// The version of the producer of the graph.
     pub fn producer(&self) -> i32 {
         self.functions.producer()
+    }
+
+    /// The definitions of the functions that the node may use, if they are known.
+    pub fn definitions(&self) -> Option<Arc<FunctionLibrary>> {
+        self.functions.definitions()
+    }
+
+    /// What makes libraries for graphs that the kernel reads; none where no graph may be read.
+    pub fn libraries(&self) -> Option<Arc<dyn Libraries>> {
+        self.functions.libraries()
+    }
+
+    /// The op as registered.
+    pub fn signature(&self) -> &Signature {
+        self.signature
     }
 
     /// The node as described.

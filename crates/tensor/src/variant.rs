@@ -43,6 +43,11 @@ pub trait VariantObject: Any + Send + Sync + fmt::Debug {
         1
     }
 
+    /// As `nesting`, in the serialised form, which may be flatter.
+    fn encoded_nesting(&self) -> usize {
+        self.nesting()
+    }
+
     /// A value of the same structure with all numbers zero, used as the initial gradient.
     fn zeros_like(&self) -> Result<Variant> {
         Err(internal!(
@@ -78,6 +83,14 @@ impl Variant {
         match self {
             Variant::Data(data) => nesting_of(&data.tensors),
             Variant::Object(object) => object.nesting(),
+        }
+    }
+
+    /// As `nesting`, in the serialised form.
+    pub fn encoded_nesting(&self) -> usize {
+        match self {
+            Variant::Data(data) => nesting_of(&data.tensors),
+            Variant::Object(object) => object.encoded_nesting(),
         }
     }
 

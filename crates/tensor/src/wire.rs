@@ -242,7 +242,7 @@ pub fn encode_tensor(tensor: &Tensor) -> Result<pb::TensorProto> {
         DType::STRING => encode_list(tensor.strings()?, |item| item.clone())?,
         DType::RESOURCE => encode_list(tensor.handles()?, |handle| encode_handle(handle).encode_to_vec().into())?,
         DType::VARIANT => {
-            if tensor.nesting() > MAX_DEPTH {
+            if tensor.variants()?.iter().any(|variant| variant.encoded_nesting() > MAX_DEPTH) {
                 return Err(invalid!("Cannot encode a tensor in which variants nest deeper than {MAX_DEPTH}"));
             }
             let items = tensor.variants()?.iter().map(encode_variant).collect::<Result<Vec<_>>>()?;

@@ -2,7 +2,7 @@
 
 use super::compute::{Compute, compute};
 use super::get_next::element_shapes;
-use crate::attrs::{scalar, spec};
+use crate::attrs::{reading, scalar, spec};
 use crate::{PendingElement, Pipeline, PollContext, Spec, dataset_of};
 use op::{Ctx, Grad, Home, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Value, later};
 use status::{Result, out_of_range};
@@ -14,7 +14,7 @@ pub(crate) const OPS: &[Op] = &[Op {
           output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
     shape: element_shapes,
     grad: Grad::Stop,
-    kernel,
+    kernel: |setup| reading(setup, kernel),
     facts: PLAIN,
 }];
 

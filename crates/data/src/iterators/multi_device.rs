@@ -4,7 +4,7 @@ use super::anonymous::{Lifetime, anonymous, delete_kernel};
 use super::get_next::{cancellable, element_shapes};
 use super::handle::{from_string, to_string};
 use super::sharded::MultiDeviceIterator;
-use crate::attrs::{DATASET, input_dataset, scalar, spec};
+use crate::attrs::{DATASET, input_dataset, reading, scalar, spec};
 use crate::{Element, Spec};
 use op::shapes;
 use op::{Grad, Home, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Value, handle_of, later, many, outputs};
@@ -43,7 +43,7 @@ pub(crate) const OPS: &[Op] = &[
               incarnation_id: int64; stateful",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: init_kernel,
+        kernel: |setup| reading(setup, init_kernel),
         facts: PLAIN,
     },
     Op {

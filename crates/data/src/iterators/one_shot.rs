@@ -2,7 +2,6 @@
 
 use super::IteratorResource;
 use crate::attrs::spec;
-use crate::dataset_of;
 use op::shapes;
 use op::{Ctx, Done, Grad, Home, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Value, later, outputs};
 use parking_lot::Mutex;
@@ -84,7 +83,7 @@ impl OneShot {
         if dataset.variants().is_err() || dataset.shape().rank() != 0 {
             return Err(wrong());
         }
-        resource.begin(&self.home, ctx.env, dataset_of(&dataset)?)?;
+        resource.begin(&self.home, ctx.env, &dataset)?;
         self.home.resources().create(&self.container, &self.name, Arc::new(resource))
     }
 

@@ -2,7 +2,7 @@
 
 use super::compute::{Compute, compute};
 use super::get_next::element_shapes;
-use crate::attrs::spec;
+use crate::attrs::{reading, spec};
 use crate::root::finalized;
 use crate::{Call, Element, Function, FunctionRun, Input, Pipeline, Place, PollContext, Spec, dataset_of};
 use op::{Ctx, Grad, Home, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Value, later};
@@ -17,7 +17,7 @@ pub(crate) const OPS: &[Op] = &[Op {
           metadata: string = \"\"; stateful",
     shape: element_shapes,
     grad: Grad::Stop,
-    kernel,
+    kernel: |setup| reading(setup, kernel),
     facts: PLAIN,
 }];
 

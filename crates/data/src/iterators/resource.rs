@@ -2,16 +2,20 @@
 //! initialized.
 
 use super::Running;
-use crate::{DatasetRef, Pipeline, Spec, StateReader};
+use crate::graphs::check_external_state;
+use crate::{Pipeline, Spec, StateReader, dataset_of};
 use op::{Home, Resource, StepEnv};
 use parking_lot::Mutex;
 use status::{Result, failed_precondition};
 use std::sync::Arc;
+use tensor::Tensor;
 
 /// An iterator that steps share.
 pub struct IteratorResource {
     spec: Spec,
     running: Mutex<Option<Arc<Running>>>,
+    /// The dataset that runs, with what is known about its origin.
+    dataset: Mutex<Option<Tensor>>,
 }
 
 impl Resource for IteratorResource {
@@ -21,7 +25,7 @@ impl Resource for IteratorResource {
 impl IteratorResource {
     /// An iterator that is not initialized.
     pub fn new(spec: Spec) -> IteratorResource {
-        IteratorResource { spec, running: Mutex::default() }
+        IteratorResource { spec, running: Mutex::default(), dataset: Mutex::default() }
     }
 
     /// Types and shapes of its elements.
@@ -30,11 +34,19 @@ impl IteratorResource {
     }
 
     /// Begins a dataset; what ran before ends.
-    pub fn begin(&self, home: &Home, env: &StepEnv, dataset: DatasetRef) -> Result<()> {
+    pub fn begin(&self, home: &Home, env: &StepEnv, tensor: &Tensor) -> Result<()> {
+        let dataset = dataset_of(tensor)?;
         let running = Running::new(Pipeline::of(home, env, &dataset)?, dataset.clone())?;
         self.spec.check(dataset.spec())?;
         self.replace(running);
+        *self.dataset.lock() = Some(tensor.clone());
         Ok(())
+    }
+
+    /// An error if a function of the dataset has state that the state of the iterator does not contain.
+    pub fn check_external_state(&self) -> Result<()> {
+        let dataset = self.dataset.lock().clone();
+        dataset.as_ref().map_or(Ok(()), check_external_state)
     }
 
     /// Begins the current dataset anew, at a saved state.

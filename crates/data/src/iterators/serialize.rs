@@ -3,6 +3,7 @@
 use super::IteratorResource;
 use super::get_next::cancellable;
 use crate::StateReader;
+use crate::graphs::GraphReader;
 use op::shapes;
 use op::{Grad, Home, Kernel, Op, PLAIN, Setup, handle_of, later, many, outputs};
 use status::{Error, Result, invalid};
@@ -26,14 +27,22 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
+/// The policy that refuses functions with state.
+const FAIL: i64 = 2;
+
 fn serialize_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let home = Home::of(setup);
+    let (home, policy) = (Home::of(setup), setup.int("external_state_policy")?);
     Ok(later(move |ctx, inputs, done| {
         let running = inputs.look(0).and_then(|handle| {
             if handle.shape().rank() != 0 {
                 return Err(invalid!("resource_handle must be a scalar"));
             }
-            home.find::<IteratorResource>(handle_of(handle)?)?.running("Save() failed", "saving it")
+            let iterator = home.find::<IteratorResource>(handle_of(handle)?)?;
+            let running = iterator.running("Save() failed", "saving it")?;
+            if policy == FAIL {
+                iterator.check_external_state()?;
+            }
+            Ok(running)
         });
         match running {
             Err(error) => done(Err(error)),
@@ -45,10 +54,11 @@ fn serialize_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 fn deserialize_kernel(setup: &Setup<'_>) -> Result<Kernel> {
-    let home = Home::of(setup);
+    let (home, reader) = (Home::of(setup), GraphReader::of(setup));
     Ok(many(move |ctx, inputs| {
         let iterator = home.find::<IteratorResource>(handle_of(inputs.look(0)?)?)?;
-        let state = StateReader::new(inputs.look(1)?)?;
+        let mut state = StateReader::new(inputs.look(1)?)?;
+        state.read_datasets(ctx, &reader)?;
         iterator.restore(&home, ctx.env, state).map_err(|error| Error {
             message: format!(
                 "Failed to restore dataset iterator from checkpoint: {}. Make sure the dataset definition has not \

@@ -1,6 +1,6 @@
 //! DatasetToTFRecord and InitializeTableFromDataset: ops that run a dataset to its end.
 
-use crate::attrs::{input_dataset, string_scalar};
+use crate::attrs::{input_dataset, reading, string_scalar};
 use crate::consume::consume;
 use crate::{DatasetRef, Element};
 use io::{Compression, FileSystems, RecordWriter};
@@ -16,7 +16,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "DatasetToTFRecord(input_dataset: variant, filename: string, compression_type: string); stateful",
         shape: shapes::none,
         grad: Grad::Stop,
-        kernel: records_kernel,
+        kernel: |setup| reading(setup, records_kernel),
         facts: PLAIN,
     },
     Op {
@@ -24,14 +24,14 @@ pub(crate) const OPS: &[Op] = &[
               stateful",
         shape: shapes::none,
         grad: Grad::Stop,
-        kernel: records_kernel,
+        kernel: |setup| reading(setup, records_kernel),
         facts: PLAIN,
     },
     Op {
         def: "InitializeTableFromDataset(table_handle: resource, dataset: variant); stateful",
         shape: shapes::none,
         grad: Grad::Stop,
-        kernel: table_kernel,
+        kernel: |setup| reading(setup, table_kernel),
         facts: PLAIN,
     },
 ];

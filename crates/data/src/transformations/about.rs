@@ -1,11 +1,14 @@
 //! What is known about a dataset without running it: DatasetCardinality, ComputeBatchSize.
 
-use crate::attrs::string_scalar;
+use crate::attrs::reading;
 use crate::dataset::fingerprint_of;
+use crate::graphs::{GraphReader, check_external_state, graph_of, without_devices};
+use crate::options::external_state_policy;
 use crate::{DatasetRef, dataset_of, fold};
+use graph::wire::write_graph;
 use op::shapes;
-use op::{Grad, Kernel, Op, PLAIN, Setup, many, unary};
-use status::{Result, failed_precondition, unimplemented_op};
+use op::{Grad, Kernel, Op, PLAIN, Setup, many, outputs, unary};
+use status::{Error, Result, failed_precondition, invalid};
 use tensor::Tensor;
 
 pub(crate) const OPS: &[Op] = &[
@@ -13,28 +16,28 @@ pub(crate) const OPS: &[Op] = &[
         def: "DatasetCardinality(input_dataset: variant) -> cardinality: int64; cardinality_options: string = \"\"",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: cardinality_kernel,
+        kernel: |setup| reading(setup, cardinality_kernel),
         facts: PLAIN,
     },
     Op {
         def: "ExperimentalDatasetCardinality(input_dataset: variant) -> cardinality: int64",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: cardinality_kernel,
+        kernel: |setup| reading(setup, cardinality_kernel),
         facts: PLAIN,
     },
     Op {
         def: "ComputeBatchSize(input_dataset: variant) -> batch_size: int64",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: batch_size_kernel,
+        kernel: |setup| reading(setup, batch_size_kernel),
         facts: PLAIN,
     },
     Op {
         def: "DatasetFingerprint(input_dataset: variant) -> fingerprint: uint64",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: fingerprint_kernel,
+        kernel: |setup| reading(setup, fingerprint_kernel),
         facts: PLAIN,
     },
     Op {
@@ -42,7 +45,7 @@ pub(crate) const OPS: &[Op] = &[
               allow_stateful: bool = false; strip_device_assignment: bool = false",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: to_graph_kernel,
+        kernel: |setup| reading(setup, to_graph_kernel),
         facts: PLAIN,
     },
     Op {
@@ -50,7 +53,7 @@ pub(crate) const OPS: &[Op] = &[
               strip_device_assignment: bool = false",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: to_graph_kernel,
+        kernel: |setup| reading(setup, to_graph_kernel),
         facts: PLAIN,
     },
     Op {
@@ -114,24 +117,37 @@ fn fingerprint_kernel(_: &Setup<'_>) -> Result<Kernel> {
     }))
 }
 
-/// TensorFlow describes datasets as graphs to rewrite them, to send them to workers of its data service, and to compare
-/// them.
-fn to_graph_kernel(_: &Setup<'_>) -> Result<Kernel> {
-    Ok(unary(|_, dataset| {
-        let kind = dataset_of(&dataset)?.kind();
-        Err(failed_precondition!(
-            "Failed to serialize the input pipeline graph: {kind}Dataset does not support serialization; to continue a \
-             pipeline in another process, save the state of its iterator (SerializeIterator)"
-        ))
+/// Policies for functions with state in the graph of a dataset.
+const WARN: i64 = 0;
+const FAIL: i64 = 2;
+
+fn to_graph_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let policy = match setup.find("external_state_policy") {
+        Some(_) => setup.int("external_state_policy")?,
+        None if setup.bool("allow_stateful")? => WARN,
+        None => FAIL,
+    };
+    let strips_devices = setup.bool("strip_device_assignment")?;
+    Ok(unary(move |_, tensor| {
+        let policy = external_state_policy(&dataset_of(&tensor)?)?.unwrap_or(policy);
+        let checked = if policy == FAIL { check_external_state(&tensor) } else { Ok(()) };
+        let graph = checked.and_then(|()| graph_of(&tensor)).map_err(not_serialized)?;
+        let graph = if strips_devices { without_devices(graph)? } else { graph };
+        Ok(Tensor::string(write_graph(&graph)))
     }))
 }
 
-fn from_graph_kernel(_: &Setup<'_>) -> Result<Kernel> {
-    Ok(many(|_, mut inputs| {
-        string_scalar(&mut inputs, 0, "graph_def")?;
-        Err(unimplemented_op!(
-            "A dataset cannot be created from a serialized graph; import the graph on the client (tf.import_graph_def) \
-             and use its last node"
-        ))
+fn not_serialized(error: Error) -> Error {
+    failed_precondition!("Failed to serialize the input pipeline graph: {}", error.message)
+}
+
+fn from_graph_kernel(setup: &Setup<'_>) -> Result<Kernel> {
+    let reader = GraphReader::of(setup);
+    Ok(many(move |ctx, mut inputs| {
+        if inputs.look(0)?.shape().rank() != 0 {
+            return Err(invalid!("graph_def must be a scalar"));
+        }
+        let graph = inputs.tensor(0)?.to_string_scalar()?;
+        Ok(outputs![reader.read(ctx, &graph)?])
     }))
 }

@@ -1,6 +1,6 @@
 //! OptionsDataset, GetOptions and FinalizeDataset: options that the user sets for a dataset.
 
-use crate::attrs::{DATASET, dataset_kernel, dataset_ref_kernel, input_dataset, spec};
+use crate::attrs::{DATASET, dataset_kernel, dataset_ref_kernel, input_dataset, reading, spec};
 use crate::dataset::only;
 use crate::options::merged_bytes;
 use crate::{Cardinality, Dataset, DatasetRef, Iterate, PendingElement, Pipeline, Place, Spec, dataset_of, wire};
@@ -23,7 +23,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "GetOptions(input_dataset: variant) -> serialized_options: string",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: get_kernel,
+        kernel: |setup| reading(setup, get_kernel),
         facts: PLAIN,
     },
     Op {

@@ -1,6 +1,6 @@
 //! WrapDatasetVariant and UnwrapDatasetVariant: a dataset as a value that no op takes for a dataset.
 
-use crate::attrs::DATASET;
+use crate::attrs::{DATASET, reading};
 use crate::dataset_of;
 use op::shapes;
 use op::{Grad, Kernel, Op, Setup, unary};
@@ -14,7 +14,7 @@ pub(crate) const OPS: &[Op] = &[
         def: "WrapDatasetVariant(input_handle: variant) -> output_handle: variant",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |_: &Setup<'_>| Ok(unary(|_, dataset| wrap(dataset))),
+        kernel: |setup| reading(setup, |_| Ok(unary(|_, dataset| wrap(dataset)))),
         facts: DATASET,
     },
     Op {

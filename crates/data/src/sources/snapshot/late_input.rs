@@ -106,7 +106,8 @@ impl LateInput {
         let [dataset] = results else { return Err(invalid!("reader_func returns more than one argument.")) };
         let (dataset, stages) = dataset_and_stages(dataset)?;
         let place = Place { pipeline: self.pipeline.nested(stages)?, prefix: self.prefix.clone() };
-        let mut input = place.input(&dataset)?;
+        // At its end too: TensorFlow's iterator always expects the state of its input.
+        let mut input = place.input(&dataset)?.kept();
         if let Some(saved) = self.saved.take() {
             input.restore_present(&saved)?;
         }

@@ -54,6 +54,17 @@ impl Table {
         matches!(&*self.body.read(), Body::Static { .. })
     }
 
+    /// The op that makes such a table, and the shape of its values if the op has to know it; none for tables with open
+    /// buckets.
+    pub fn maker(&self) -> Option<(&'static str, Option<Shape>)> {
+        match &*self.body.read() {
+            Body::Static { .. } => Some(("HashTableV2", None)),
+            Body::Mutable(_) if self.value_shape.rank() == 0 => Some(("MutableHashTableV2", None)),
+            Body::Mutable(_) => Some(("MutableHashTableOfTensorsV2", Some(self.value_shape.clone()))),
+            Body::Dense(_) => None,
+        }
+    }
+
     /// The shape of the values of this many keys.
     fn values_shape(&self, keys: &Tensor) -> Result<Shape> {
         let shape = keys.shape();
