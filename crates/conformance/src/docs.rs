@@ -11,6 +11,7 @@ macro_rules! pages {
 pages! {
     Readme = "../../../README.md";
     Contents = "../../../docs/README.md";
+    AllReduce = "../../../docs/all-reduce.md";
     BetweenGraph = "../../../docs/between-graph.md";
     FileSystems = "../../../docs/file-systems.md";
     InGraph = "../../../docs/in-graph.md";
