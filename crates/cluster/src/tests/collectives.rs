@@ -136,7 +136,7 @@ fn a_member_that_restarts_joins_the_group_again() {
     programs[1] = program(&net, 1, 3, 100);
     // The others know the old process: they fail, and join the new one.
     let failures = net.run(join_all(programs.iter().map(|program| program.until_success(expected(3, 100)))));
-    assert!(failures.iter().sum::<usize>() > 0, "nobody has noticed");
+    assert!(failures.iter().sum::<usize>() > 0, "no task has noticed the restart");
     agree(&net, &programs, 100);
 }
 
