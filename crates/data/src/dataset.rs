@@ -20,7 +20,7 @@ pub type DatasetRef = Arc<dyn Dataset>;
 pub type PendingElement = Box<dyn FnMut(&mut PollContext<'_>) -> Poll<Result<Element>> + Send>;
 
 /// A sequence of elements: a source, or a transformation of other datasets.
-pub trait Dataset: Send + Sync + 'static {
+pub trait Dataset: Any + Send + Sync {
     /// The type in TensorFlow's terms, without the suffix `Dataset`: `Batch`. It is a part of the prefix of iterators.
     fn kind(&self) -> &'static str;
 
@@ -36,6 +36,11 @@ pub trait Dataset: Send + Sync + 'static {
     /// transformations whose inputs must not be divided between workers.
     fn with_inputs(&self, _inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
         None
+    }
+
+    /// The same transformation of datasets with the same elements as its inputs, in the same order. None for sources.
+    fn with_rewritten(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        self.with_inputs(inputs)
     }
 
     /// The functions that return its elements, or the datasets of its elements.
@@ -210,15 +215,15 @@ impl VariantObject for Handle {
     fn nesting(&self) -> usize {
         self.nesting
     }
+
+    fn encoded_nesting(&self) -> usize {
+        self.encoded_nesting
+    }
 }
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DatasetVariant<{}DatasetOp::Dataset>", self.dataset.kind())
-
-    fn encoded_nesting(&self) -> usize {
-        self.encoded_nesting
-    }
     }
 }
 

@@ -18,6 +18,14 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// The same with a truth value as one more component.
+    pub(crate) fn with_truth(&self) -> Spec {
+        let mut spec = self.clone();
+        spec.types.push(DType::BOOL);
+        spec.shapes.push(PartialShape::of_rank(0));
+        spec
+    }
+
     /// An error if the types of another description differ, or its shapes cannot be the same.
     pub fn check(&self, other: &Spec) -> Result<()> {
         self.check_types(&other.types)?;

@@ -1,7 +1,8 @@
 //! Functions that a dataset applies to its elements.
 
+use crate::function_chain::{Chain, Join, Part};
 use crate::{Element, Pipeline, PollContext};
-use graph::AttrValue;
+use graph::{AttrValue, Signatures};
 use op::{Callable, Cancel, Ctx, Inputs, Outputs, Setup, StepEnv, Value};
 use parking_lot::Mutex;
 use status::{Result, cancelled, internal};
@@ -18,6 +19,8 @@ pub struct Function {
     name: Arc<str>,
     callable: Arc<dyn Callable>,
     captured: Arc<[Tensor]>,
+    /// The callable, if it calls other functions one after the other.
+    chain: Option<Arc<Chain>>,
 }
 
 impl Function {
@@ -27,7 +30,7 @@ impl Function {
             AttrValue::Func(function) => function.name.as_str().into(),
             _ => attr.into(),
         };
-        Ok(Function { name, callable: setup.function(attr)?, captured: Arc::new([]) })
+        Ok(Function::new(name, setup.function(attr)?))
     }
 
     /// The functions of an attribute that is a list.
@@ -35,9 +38,73 @@ impl Function {
         let functions = setup.list(attr)?.funcs.iter();
         let function = |function: &Arc<graph::Function>| {
             let (name, callable) = (function.name.as_str().into(), setup.instantiate(function)?);
-            Ok(Function { name, callable, captured: Arc::new([]) })
+            Ok(Function::new(name, callable))
         };
         functions.map(function).collect()
+    }
+
+    fn new(name: Arc<str>, callable: Arc<dyn Callable>) -> Function {
+        Function { name, callable, captured: Arc::new([]), chain: None }
+    }
+
+    /// Calls the second function with the results of the first. None if one has captured values.
+    pub(crate) fn chain(first: &Function, second: &Function) -> Option<Function> {
+        Function::joined(first, second, Join::Compose)
+    }
+
+    /// True if both predicates are. The second is called only if the first is true. None if one has captured values.
+    pub(crate) fn conjunction(first: &Function, second: &Function) -> Option<Function> {
+        Function::joined(first, second, Join::All)
+    }
+
+    /// The results of a function, followed by what a predicate returns for them. None if one has captured values.
+    pub(crate) fn with_predicate(function: &Function, predicate: &Function) -> Option<Function> {
+        Function::joined(function, predicate, Join::Append)
+    }
+
+    fn joined(first: &Function, second: &Function, join: Join) -> Option<Function> {
+        if !(first.captured.is_empty() && second.captured.is_empty()) {
+            return None;
+        }
+        let mut functions = first.parts(join);
+        functions.extend(second.parts(join));
+        let chain = Arc::new(Chain::new(functions, join));
+        Some(Function { chain: Some(chain.clone()), ..Function::new(first.name.clone(), chain) })
+    }
+
+    /// The functions that it calls one after the other: long chains must not call each other.
+    fn parts(&self, join: Join) -> Vec<Arc<dyn Callable>> {
+        let parts = self.chain.as_ref().filter(|_| join != Join::Append).and_then(|chain| chain.functions(join));
+        parts.map_or_else(|| vec![self.callable.clone()], <[_]>::to_vec)
+    }
+
+    /// Returns its last argument.
+    pub(crate) fn last() -> Function {
+        Function::new("last".into(), Arc::new(Part::Last))
+    }
+
+    /// Returns its arguments but the last.
+    pub(crate) fn all_but_last() -> Function {
+        Function::new("all_but_last".into(), Arc::new(Part::AllButLast))
+    }
+
+    /// True if the function is known to do nothing but return its arguments.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.captured.is_empty() && self.callable.is_identity() && !self.has_effects(&[])
+    }
+
+    /// True if it may matter when and in which order the function is called, as in TensorFlow: assertions do not count.
+    pub(crate) fn is_stateful(&self) -> bool {
+        self.has_effects(&["Assert"])
+    }
+
+    /// True if the function may have effects but its results, other than those of some ops.
+    fn has_effects(&self, except: &[&str]) -> bool {
+        // What the functions do that these ops call is looked at, too.
+        const CALLERS: [&str; 2] = ["If", "While"];
+        let registry = crate::registry();
+        let counts = |op: &str| !CALLERS.contains(&op) && !except.contains(&op);
+        self.callable.has_op(&|op| counts(op) && registry.signature(op).is_none_or(|signature| signature.stateful))
     }
 
     /// The same function with captured values, which follow the arguments of each call.
@@ -100,9 +167,14 @@ impl FunctionRun {
         call
     }
 
+    /// True unless calls of this function took long.
+    pub(crate) fn is_short(&self) -> bool {
+        self.slow_calls.load(Ordering::Relaxed) < MOST_SLOW_CALLS
+    }
+
     /// Begins a call, on another thread unless calls of this function are short.
     pub fn call_soon(&self, arguments: Element) -> Call {
-        if self.slow_calls.load(Ordering::Relaxed) >= MOST_SLOW_CALLS {
+        if !self.is_short() {
             return self.call_in_background(arguments);
         }
         let start = Instant::now();

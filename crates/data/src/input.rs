@@ -132,7 +132,7 @@ const PLACE: &str = "\n\t [[element ";
 
 /// The error with the position of its element, counted from zero, and its iterator at the end of the message, unless it
 /// has them from an input of the iterator. A cancellation concerns no element.
-fn at_element(error: Error, position: u64, prefix: &str) -> Error {
+pub(crate) fn at_element(error: Error, position: u64, prefix: &str) -> Error {
     if error.code == Code::Cancelled || error.message.contains(PLACE) {
         return error;
     }

@@ -2,7 +2,7 @@
 
 use crate::dataset::fold;
 use crate::wire::OptionsMessage;
-use crate::{DatasetRef, wire};
+use crate::{DatasetRef, Rewrites, wire};
 use status::Result;
 use tensor::Bytes;
 
@@ -22,8 +22,8 @@ pub struct Options {
     pub cpu_budget: Option<usize>,
     /// The bytes that buffers whose size is left to us may take together, if the user says so.
     pub ram_budget: Option<u64>,
-    /// Whether a pipeline works ahead of its consumer although it does not end with a prefetch.
-    pub inject_prefetch: bool,
+    /// How the pipeline is rewritten when an iterator begins.
+    pub rewrites: Rewrites,
 }
 
 impl Options {

@@ -1,6 +1,6 @@
 //! Conversion of options and compressed elements to and from their messages.
 
-use crate::Options;
+use crate::{Options, Rewrite, Rewrites};
 use prost::Message;
 use proto::tensorflow::NameAttrList;
 use proto::tensorflow::data as pb;
@@ -33,7 +33,6 @@ pub(crate) fn decoded(options: &OptionsMessage) -> Options {
     let optimization = options.optimization_options.unwrap_or_default();
     let count = |value: Option<i32>| value.and_then(|value| usize::try_from(value).ok());
     let enabled = autotune.enabled.unwrap_or(true);
-    let rewrites = optimization.apply_default_optimizations.unwrap_or(true);
     Options {
         deterministic: options.deterministic,
         max_intra_op_parallelism: count(threading.max_intra_op_parallelism),
@@ -41,8 +40,27 @@ pub(crate) fn decoded(options: &OptionsMessage) -> Options {
         autotune: enabled,
         cpu_budget: count(autotune.cpu_budget).filter(|&threads| threads > 0),
         ram_budget: autotune.ram_budget.and_then(|bytes| u64::try_from(bytes).ok()).filter(|&bytes| bytes > 0),
-        inject_prefetch: optimization.inject_prefetch.unwrap_or(enabled && rewrites),
+        rewrites: rewrites(&optimization, enabled),
     }
+}
+
+/// The rewrites that the user asked for, and those that are made unless the user says otherwise.
+fn rewrites(options: &pb::OptimizationOptions, autotune: bool) -> Rewrites {
+    let default = options.apply_default_optimizations.unwrap_or(true);
+    let choices = [
+        (Rewrite::NoopElimination, options.noop_elimination, default),
+        (Rewrite::ShuffleAndRepeatFusion, options.shuffle_and_repeat_fusion, default),
+        (Rewrite::MapParallelization, options.map_parallelization, default),
+        (Rewrite::MapFusion, options.map_fusion, false),
+        (Rewrite::FilterFusion, options.filter_fusion, false),
+        (Rewrite::MapAndFilterFusion, options.map_and_filter_fusion, false),
+        (Rewrite::MapAndBatchFusion, options.map_and_batch_fusion, default),
+        (Rewrite::FilterParallelization, options.filter_parallelization, false),
+        (Rewrite::InjectPrefetch, options.inject_prefetch, default),
+    ];
+    let is_made = |rewrite: Rewrite, chosen| chosen && (autotune || !rewrite.needs_autotune());
+    let made = choices.into_iter().filter(|&(rewrite, chosen, default)| is_made(rewrite, chosen.unwrap_or(default)));
+    made.map(|(rewrite, ..)| rewrite).collect()
 }
 
 /// The name and the names of the attributes in a NameAttrList message.

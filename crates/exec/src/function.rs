@@ -2,7 +2,7 @@
 
 use crate::imported::ImportingLibraries;
 use crate::{Devices, Kernels, Program, RemoteFunction, RunOptions, Target, compile, run};
-use graph::builtin_ops::{ARG, RETVAL, SYMBOLIC_GRADIENT};
+use graph::builtin_ops::{ARG, IDENTITY, RETVAL, SYMBOLIC_GRADIENT};
 use graph::{
     Arg, ArgType, AttrValue, FlatGraph, Function, FunctionDef, FunctionLibrary, GraphDef, NodeDef, Signature,
     Signatures, function_fingerprint,
@@ -298,6 +298,13 @@ impl Callable for Body {
     fn has_op(&self, test: &dyn Fn(&str) -> bool) -> bool {
         self.library.upgrade().is_some_and(|library| has_op(&library.functions, &self.function.name, test))
     }
+
+    fn is_identity(&self) -> bool {
+        let library = self.library.upgrade();
+        library.is_some_and(|library| {
+            library.functions.functions.get(&self.function.name).is_some_and(|def| is_identity(def))
+        })
+    }
 }
 
 impl Body {
@@ -320,6 +327,27 @@ fn has_op(library: &FunctionLibrary, name: &str, test: &dyn Fn(&str) -> bool) ->
         }
     }
     false
+}
+
+/// True if each result is the argument at the same position, at most copied by Identity nodes.
+fn is_identity(def: &FunctionDef) -> bool {
+    let (inputs, outputs) = (&def.signature.inputs, &def.signature.outputs);
+    inputs.len() == outputs.len()
+        && inputs.iter().zip(outputs).all(|(input, output)| {
+            let returned = def.ret.get(&output.name);
+            returned.is_some_and(|returned| argument_behind(def, returned) == Some(&input.name))
+        })
+}
+
+/// The argument that an output of a function's body is a copy of.
+fn argument_behind<'a>(def: &'a FunctionDef, output: &'a str) -> Option<&'a str> {
+    let mut source = output;
+    for _ in 0..=def.nodes.len() {
+        let name = source.split(':').next().unwrap_or(source);
+        let Some(node) = def.nodes.iter().find(|node| node.name == name) else { return Some(name) };
+        source = node.inputs.first().filter(|_| node.op == IDENTITY)?;
+    }
+    None
 }
 
 /// The op of a node, which may be a function, and the functions in its attributes.
@@ -374,6 +402,10 @@ impl Callable for Forked {
 
     fn has_op(&self, test: &dyn Fn(&str) -> bool) -> bool {
         self.body.has_op(test)
+    }
+
+    fn is_identity(&self) -> bool {
+        self.body.is_identity()
     }
 }
 

@@ -60,6 +60,11 @@ pub trait Callable: Send + Sync {
     fn has_op(&self, _test: &dyn Fn(&str) -> bool) -> bool {
         false
     }
+
+    /// True if the results are known to be the arguments, in order.
+    fn is_identity(&self) -> bool {
+        false
+    }
 }
 
 /// The libraries of functions that one owner has forked.

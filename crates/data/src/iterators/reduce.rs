@@ -3,7 +3,7 @@
 use super::compute::{Compute, compute};
 use super::get_next::element_shapes;
 use crate::attrs::{reading, spec};
-use crate::root::finalized;
+use crate::rewrite::rewritten;
 use crate::{Call, Element, Function, FunctionRun, Input, Pipeline, Place, PollContext, Spec, dataset_of};
 use op::{Ctx, Grad, Home, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Value, later};
 use status::{Result, invalid};
@@ -44,7 +44,7 @@ impl Reduction {
         let state = inputs.tensors(1, self.states)?.into();
         let function = self.function.capture(inputs.tensors_from(1 + self.states)?);
         let pipeline = Pipeline::of(&self.home, ctx.env, &dataset)?;
-        let last = finalized(&dataset, pipeline.options());
+        let last = rewritten(&dataset, &pipeline.options().rewrites);
         let place = Place::root(&pipeline, "ReduceIterator::Root", &last);
         let iterator = place.begin(&last)?;
         let function = function.in_pipeline(&pipeline)?;

@@ -1,6 +1,6 @@
 //! A running pipeline: answers requests for elements in the order in which they arrive, one at a time.
 
-use crate::root::finalized;
+use crate::rewrite::rewritten;
 use crate::transformations::saved::{read_input, write_input};
 use crate::{DatasetRef, Element, Input, Pipeline, Place, PollContext, StateReader, StateWriter, Task, Work};
 use op::OnceCallback;
@@ -80,7 +80,7 @@ impl Running {
     }
 
     fn at(pipeline: Arc<Pipeline>, dataset: DatasetRef, state: Option<&Arc<StateReader>>) -> Result<Arc<Running>> {
-        let last = finalized(&dataset, pipeline.options());
+        let last = rewritten(&dataset, &pipeline.options().rewrites);
         let place = Place::root(&pipeline, ROOT, &last);
         let mut iterator = place.begin(&last)?;
         if let Some(state) = state {

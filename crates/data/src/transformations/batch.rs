@@ -1,5 +1,7 @@
 //! BatchDataset and BatchDatasetV2: joins consecutive elements.
 
+use super::determinism::Determinism;
+use super::parallel_batch::ParallelBatch;
 use super::random_access::{check_index, joined};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
 use crate::budget::cost;
@@ -36,6 +38,9 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
+/// The kind that can drop the last elements.
+const SECOND_KIND: &str = "BatchV2";
+
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let spec = spec(setup)?;
     let chooses_remainder = setup.input_types().len() > 2;
@@ -43,7 +48,7 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
         let input = input_dataset(inputs, 0)?;
         let size = batch_size(scalar(inputs, 1, "batch_size")?)?;
         let drops_remainder = chooses_remainder && scalar(inputs, 2, "drop_remainder")?;
-        let kind = if chooses_remainder { "BatchV2" } else { "Batch" };
+        let kind = if chooses_remainder { SECOND_KIND } else { "Batch" };
         Ok(Batch { input, size, drops_remainder, spec: spec.clone(), kind })
     })
 }
@@ -54,12 +59,28 @@ pub(crate) fn batch_size(size: i64) -> Result<usize> {
 }
 
 #[derive(Clone)]
-struct Batch {
-    input: DatasetRef,
-    size: usize,
-    drops_remainder: bool,
-    spec: Spec,
-    kind: &'static str,
+pub(crate) struct Batch {
+    pub input: DatasetRef,
+    pub size: usize,
+    pub drops_remainder: bool,
+    pub spec: Spec,
+    pub kind: &'static str,
+}
+
+impl Batch {
+    /// The same with several batches at once; none for the first version of the op.
+    pub(crate) fn parallel(&self) -> Option<DatasetRef> {
+        (self.kind == SECOND_KIND).then(|| -> DatasetRef {
+            Arc::new(ParallelBatch {
+                input: self.input.clone(),
+                size: self.size,
+                calls: None,
+                drops_remainder: self.drops_remainder,
+                determinism: Determinism::Default,
+                spec: self.spec.clone(),
+            })
+        })
+    }
 }
 
 impl Dataset for Batch {

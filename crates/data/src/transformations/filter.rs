@@ -1,6 +1,8 @@
 //! FilterDataset: the elements for which a function returns true.
 
+use super::determinism::Determinism;
 use super::map::in_function;
+use super::parallel_filter::ParallelFilter;
 use crate::attrs::{DATASET, dataset_kernel, input_dataset};
 use crate::dataset::only;
 use crate::function::{Call, Function, FunctionRun};
@@ -32,9 +34,21 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 #[derive(Clone)]
-struct Filter {
-    input: DatasetRef,
-    predicate: Function,
+pub(crate) struct Filter {
+    pub input: DatasetRef,
+    pub predicate: Function,
+}
+
+impl Filter {
+    /// The same with calls for several elements at once.
+    pub(crate) fn parallel(&self) -> DatasetRef {
+        Arc::new(ParallelFilter {
+            input: self.input.clone(),
+            predicate: self.predicate.clone(),
+            calls: None,
+            determinism: Determinism::Kept,
+        })
+    }
 }
 
 impl Dataset for Filter {

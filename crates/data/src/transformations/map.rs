@@ -1,5 +1,7 @@
 //! MapDataset: applies a function to each element.
 
+use super::determinism::Determinism;
+use super::parallel_map::ParallelMap;
 use super::random_access::{check_index, mapped};
 use super::saved::{read_input, write_input};
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, spec};
@@ -41,19 +43,38 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
     let preserves_cardinality = setup.bool("preserve_cardinality")?;
+    let is_synchronous = setup.bool("force_synchronous")?;
     dataset_kernel(setup, move |_, inputs| {
         let input = input_dataset(inputs, 0)?;
         let function = function.capture(inputs.tensors_from(1)?);
-        Ok(Map { input, function, preserves_cardinality, spec: spec.clone() })
+        Ok(Map { input, function, preserves_cardinality, is_synchronous, spec: spec.clone() })
     })
 }
 
 #[derive(Clone)]
-struct Map {
-    input: DatasetRef,
-    function: Function,
-    preserves_cardinality: bool,
-    spec: Spec,
+pub(crate) struct Map {
+    pub input: DatasetRef,
+    pub function: Function,
+    pub preserves_cardinality: bool,
+    /// Must not be made parallel.
+    pub is_synchronous: bool,
+    pub spec: Spec,
+}
+
+impl Map {
+    /// The same with calls for several elements at once.
+    pub(crate) fn parallel(&self) -> DatasetRef {
+        Arc::new(ParallelMap {
+            kind: ParallelMap::KIND,
+            input: self.input.clone(),
+            function: self.function.clone(),
+            calls: None,
+            determinism: Determinism::Kept,
+            preserves_cardinality: self.preserves_cardinality,
+            is_unbounded: false,
+            spec: self.spec.clone(),
+        })
+    }
 }
 
 impl Dataset for Map {

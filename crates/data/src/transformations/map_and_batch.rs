@@ -7,6 +7,7 @@ use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec};
 use crate::budget::cost_of;
 use crate::dataset::only;
 use crate::function::{Function, FunctionRun};
+use crate::input::at_element;
 use crate::iterate::settle_all;
 use crate::memory::{Held, LEAST_BYTES, check_fits};
 use crate::{
@@ -58,14 +59,14 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 #[derive(Clone)]
-struct MapAndBatch {
-    input: DatasetRef,
-    function: Function,
-    size: usize,
-    calls: Option<usize>,
-    drops_remainder: bool,
-    preserves_cardinality: bool,
-    spec: Spec,
+pub(crate) struct MapAndBatch {
+    pub input: DatasetRef,
+    pub function: Function,
+    pub size: usize,
+    pub calls: Option<usize>,
+    pub drops_remainder: bool,
+    pub preserves_cardinality: bool,
+    pub spec: Spec,
 }
 
 impl Dataset for MapAndBatch {
@@ -92,6 +93,7 @@ impl Dataset for MapAndBatch {
             input: place.input(&self.input)?.kept(),
             function: self.function.in_pipeline(&place.pipeline)?,
             calls: ParallelCalls::new(&place.pipeline, self.calls, true),
+            read: 0,
             current: Partial::default(),
             restored: VecDeque::new(),
             dataset: self,
@@ -111,7 +113,10 @@ impl Dataset for MapAndBatch {
 struct MapAndBatchIterator {
     input: Input,
     function: FunctionRun,
-    calls: ParallelCalls<()>,
+    /// The calls, with the positions of their elements.
+    calls: ParallelCalls<u64>,
+    /// The number of elements that were read since it began or was restored.
+    read: u64,
     current: Partial,
     held: Held,
     /// Batches after the current one, of a saved state.
@@ -129,14 +134,48 @@ impl MapAndBatchIterator {
     fn begin_calls(&mut self, ctx: &mut PollContext<'_>) {
         while self.calls.has_room() && !self.input.has_ended() {
             match self.input.poll_next(ctx) {
-                Poll::Ready(Ok(Some(element))) => self.calls.push((), self.function.call_soon(element)),
+                Poll::Ready(Ok(Some(element))) => {
+                    self.calls.push(self.read, self.function.call_soon(element));
+                    self.read += 1;
+                }
                 Poll::Ready(Ok(None)) | Poll::Pending => return,
                 Poll::Ready(Err(error)) => {
-                    self.calls.push_ended((), Err(error));
+                    self.calls.push_ended(self.read, Err(error));
+                    self.read += 1;
                     return;
                 }
             }
         }
+    }
+
+    /// True if the next call may be made on this thread, one at a time: others would not make a short function faster.
+    fn may_call_here(&self) -> bool {
+        self.calls.is_empty() && !self.input.has_ended() && self.function.is_short()
+    }
+
+    /// Makes one call; true if it ended at once.
+    fn poll_here(&mut self, ctx: &mut PollContext<'_>) -> Poll<bool> {
+        let position = self.read;
+        let result = match ready!(self.input.poll_next(ctx)) {
+            Ok(None) => return Poll::Ready(false),
+            Ok(Some(element)) => {
+                let mut call = self.function.call_soon(element);
+                self.read += 1;
+                match call.poll(ctx) {
+                    Poll::Ready(result) => result,
+                    Poll::Pending => {
+                        self.calls.push(position, call);
+                        return Poll::Ready(false);
+                    }
+                }
+            }
+            Err(error) => {
+                self.read += 1;
+                Err(error)
+            }
+        };
+        self.add_at(position, result);
+        Poll::Ready(true)
     }
 
     /// Waits until all elements of the current batch are there.
@@ -145,18 +184,25 @@ impl MapAndBatchIterator {
             if !self.restored.is_empty() {
                 return Poll::Ready(()); // only the last one may grow
             }
-            self.begin_calls(ctx);
+            if self.may_call_here() {
+                if ready!(self.poll_here(ctx)) {
+                    continue;
+                }
+            } else {
+                self.begin_calls(ctx);
+            }
             if self.calls.is_empty() {
                 return if self.input.has_ended() { Poll::Ready(()) } else { Poll::Pending };
             }
-            if let Some((_, result)) = ready!(self.calls.poll_next(ctx, &unchanged)) {
-                self.add(result);
+            if let Some((position, result)) = ready!(self.calls.poll_next(ctx, &unchanged)) {
+                self.add_at(position, result);
             }
         }
         Poll::Ready(())
     }
 
-    fn add(&mut self, result: Result<Element>) {
+    fn add_at(&mut self, position: u64, result: Result<Element>) {
+        let result = result.map_err(|error| at_element(error, position, &self.prefix));
         let held = self.held.add(cost_of(&result));
         self.current.add(result);
         if let Err(error) = held {
@@ -187,7 +233,9 @@ impl Iterate for MapAndBatchIterator {
         let next = self.restored.pop_front().unwrap_or_default();
         let batch = std::mem::replace(&mut self.current, next);
         self.held.clear();
-        self.begin_calls(ctx);
+        if !self.function.is_short() {
+            self.begin_calls(ctx);
+        }
         Poll::Ready(self.finish(batch))
     }
 

@@ -2,6 +2,8 @@
 
 use crate::dataset::dataset_and_stages;
 use crate::function::Call;
+use crate::limits::stages_of;
+use crate::rewrite::rewritten_nested;
 use crate::{DatasetRef, Element, Iterate, Next, Pipeline, Place, PollContext, StateReader, StateWriter};
 use status::{Error, Result, invalid};
 use std::sync::Arc;
@@ -41,6 +43,9 @@ impl Nested {
         let State::Opening(call) = &mut self.state else { return Poll::Ready(Ok(())) };
         let result = ready!(call.poll(ctx)).map_err(failed)?;
         let (dataset, stages) = returned_dataset(&result, function)?;
+        let before = dataset;
+        let dataset = rewritten_nested(&before, &ctx.pipeline.options().rewrites);
+        let stages = if Arc::ptr_eq(&before, &dataset) { stages } else { stages_of(&dataset) };
         let pipeline = ctx.pipeline.nested(stages)?;
         let mut iterator = dataset.clone().iterate(&Place::root(&pipeline, &self.prefix, &dataset))?;
         if let Some(saved) = self.saved.take() {

@@ -4,6 +4,7 @@
 use super::pass_through::{Pass, PassThrough};
 use crate::Pipeline;
 use crate::attrs::{DATASET, dataset_kernel, dataset_ref_kernel, input_dataset, opaque_kernel, spec, string_scalar};
+use crate::rewrite::{Rewrite, Rewrites, rewritten};
 use op::shapes;
 use op::{Grad, Inputs, Kernel, Op, Setup};
 use status::{Result, invalid};
@@ -108,13 +109,27 @@ fn non_serializable_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     })
 }
 
-/// Optimizations keep the elements, so the dataset itself is as good.
+/// The input, rewritten with those of the optimizations that have an effect here. The lists are those that are made, those
+/// that are not, and those that are made unless they are in the second list.
 fn optimize_kernel(setup: &Setup<'_>, names: &'static [&'static str]) -> Result<Kernel> {
     dataset_ref_kernel(setup, move |_, inputs| {
         let dataset = input_dataset(inputs, 0)?;
-        names.iter().enumerate().try_for_each(|(place, name)| check_list(inputs, 1 + place, name))?;
-        Ok(dataset)
+        let mut lists = Vec::new();
+        for (place, name) in names.iter().enumerate() {
+            check_list(inputs, 1 + place, name)?;
+            let list = inputs.look(1 + place)?.strings()?;
+            lists.push(list.iter().filter_map(|name| Rewrite::named(std::str::from_utf8(name).ok()?)).collect());
+        }
+        Ok(rewritten(&dataset, &selected(&lists)))
     })
+}
+
+fn selected(lists: &[Rewrites]) -> Rewrites {
+    match lists {
+        [enabled, disabled, default] => enabled | &(default - disabled),
+        [enabled, ..] => enabled.clone(),
+        [] => Rewrites::new(),
+    }
 }
 
 fn check_list(inputs: &Inputs, index: usize, name: &str) -> Result<()> {

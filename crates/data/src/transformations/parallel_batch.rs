@@ -44,13 +44,13 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 #[derive(Clone)]
-struct ParallelBatch {
-    input: DatasetRef,
-    size: usize,
-    calls: Option<usize>,
-    drops_remainder: bool,
-    determinism: Determinism,
-    spec: Spec,
+pub(crate) struct ParallelBatch {
+    pub input: DatasetRef,
+    pub size: usize,
+    pub calls: Option<usize>,
+    pub drops_remainder: bool,
+    pub determinism: Determinism,
+    pub spec: Spec,
 }
 
 impl Dataset for ParallelBatch {

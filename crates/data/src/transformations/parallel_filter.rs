@@ -39,11 +39,11 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 #[derive(Clone)]
-struct ParallelFilter {
-    input: DatasetRef,
-    predicate: Function,
-    calls: Option<usize>,
-    determinism: Determinism,
+pub(crate) struct ParallelFilter {
+    pub input: DatasetRef,
+    pub predicate: Function,
+    pub calls: Option<usize>,
+    pub determinism: Determinism,
 }
 
 impl Dataset for ParallelFilter {

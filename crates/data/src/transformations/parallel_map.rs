@@ -27,7 +27,7 @@ pub(crate) const OPS: &[Op] = &[
               preserve_cardinality: bool = false; metadata: string = \"\"",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |setup| kernel(setup, "ParallelMap", Determinism::of_sloppy(setup)?),
+        kernel: |setup| kernel(setup, ParallelMap::FIRST_KIND, Determinism::of_sloppy(setup)?),
         facts: DATASET,
     },
     Op {
@@ -38,7 +38,7 @@ pub(crate) const OPS: &[Op] = &[
               use_unbounded_threadpool: bool = false; metadata: string = \"\"",
         shape: shapes::scalar,
         grad: Grad::Stop,
-        kernel: |setup| kernel(setup, "ParallelMapV2", Determinism::of(setup)?),
+        kernel: |setup| kernel(setup, ParallelMap::KIND, Determinism::of(setup)?),
         facts: DATASET,
     },
 ];
@@ -46,6 +46,7 @@ pub(crate) const OPS: &[Op] = &[
 fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism) -> Result<Kernel> {
     let (spec, function) = (spec(setup)?, Function::of(setup, "f")?);
     let preserves_cardinality = setup.bool("preserve_cardinality")?;
+    let is_unbounded = kind == ParallelMap::KIND && setup.bool("use_unbounded_threadpool")?;
     dataset_kernel(setup, move |_, inputs| {
         let last = inputs.len() - 1;
         let number = match scalar::<i32>(inputs, last, "num_parallel_calls") {
@@ -55,19 +56,39 @@ fn kernel(setup: &Setup<'_>, kind: &'static str, determinism: Determinism) -> Re
         let calls = parallel_calls(number)?;
         let input = input_dataset(inputs, 0)?;
         let function = function.capture(inputs.tensors(1, last - 1)?);
-        Ok(ParallelMap { kind, input, function, calls, determinism, preserves_cardinality, spec: spec.clone() })
+        let spec = spec.clone();
+        Ok(ParallelMap { kind, input, function, calls, determinism, preserves_cardinality, is_unbounded, spec })
     })
 }
 
 #[derive(Clone)]
-struct ParallelMap {
-    kind: &'static str,
-    input: DatasetRef,
-    function: Function,
-    calls: Option<usize>,
-    determinism: Determinism,
-    preserves_cardinality: bool,
-    spec: Spec,
+pub(crate) struct ParallelMap {
+    pub kind: &'static str,
+    pub input: DatasetRef,
+    pub function: Function,
+    pub calls: Option<usize>,
+    pub determinism: Determinism,
+    pub preserves_cardinality: bool,
+    /// TensorFlow calls the function on threads of its own.
+    pub is_unbounded: bool,
+    pub spec: Spec,
+}
+
+impl ParallelMap {
+    /// The kind of the first version of the op.
+    pub(crate) const FIRST_KIND: &str = "ParallelMap";
+    /// The kind of the second version.
+    pub(crate) const KIND: &str = "ParallelMapV2";
+
+    /// True if it may be joined with another one.
+    pub(crate) fn is_fusible(&self) -> bool {
+        self.kind == ParallelMap::KIND && self.calls.is_none() && !self.is_unbounded
+    }
+
+    /// True unless the op says that the order is free.
+    pub(crate) fn may_keep_order(&self) -> bool {
+        self.determinism != Determinism::Free
+    }
 }
 
 impl Dataset for ParallelMap {
@@ -97,6 +118,7 @@ impl Dataset for ParallelMap {
             input: place.input(&self.input)?.kept(),
             function: self.function.in_pipeline(&place.pipeline)?,
             calls: ParallelCalls::new(&place.pipeline, self.calls, keeps_order),
+            is_chosen: self.calls.is_none(),
             preserves_cardinality: self.preserves_cardinality,
             prefix: place.prefix.clone(),
         }))
@@ -120,11 +142,34 @@ struct ParallelMapIterator {
     input: Input,
     function: FunctionRun,
     calls: ParallelCalls<()>,
+    /// The number of calls at once is ours to choose.
+    is_chosen: bool,
     preserves_cardinality: bool,
     prefix: Arc<str>,
 }
 
 impl ParallelMapIterator {
+    /// True if the next call may be made on this thread, one at a time: others would not make a short function faster.
+    fn may_call_here(&self) -> bool {
+        self.is_chosen && self.calls.is_empty() && !self.input.has_ended() && self.function.is_short()
+    }
+
+    /// Makes one call; if it does not end at once, others may follow it.
+    fn poll_here(&mut self, ctx: &mut PollContext<'_>) -> Next {
+        let Some(element) = ready!(self.input.poll_next(ctx))? else { return Poll::Ready(Ok(None)) };
+        let mut call = self.function.call_soon(element);
+        match call.poll(ctx) {
+            Poll::Ready(result) => {
+                let result = result.map_err(|error| in_function(error, "ParallelMapDataset", &self.prefix));
+                Poll::Ready(function_end(result, self.preserves_cardinality))
+            }
+            Poll::Pending => {
+                self.calls.push((), call);
+                self.poll_next(ctx)
+            }
+        }
+    }
+
     /// Begins calls for the elements that the input has now.
     fn begin_calls(&mut self, ctx: &mut PollContext<'_>) {
         while self.calls.has_room() && !self.input.has_ended() {
@@ -142,6 +187,9 @@ impl ParallelMapIterator {
 
 impl Iterate for ParallelMapIterator {
     fn poll_next(&mut self, ctx: &mut PollContext<'_>) -> Next {
+        if self.may_call_here() {
+            return self.poll_here(ctx);
+        }
         self.begin_calls(ctx);
         if self.calls.is_empty() {
             return if self.input.has_ended() { Poll::Ready(Ok(None)) } else { Poll::Pending };

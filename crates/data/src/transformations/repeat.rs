@@ -32,10 +32,17 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 #[derive(Clone)]
-struct Repeat {
-    input: DatasetRef,
+pub(crate) struct Repeat {
+    pub input: DatasetRef,
     /// None: without end.
-    count: Option<u64>,
+    pub count: Option<u64>,
+}
+
+impl Repeat {
+    /// True if it has the elements of its input.
+    pub(crate) fn is_once(&self) -> bool {
+        self.count == Some(1)
+    }
 }
 
 impl Dataset for Repeat {

@@ -51,7 +51,7 @@ pub(crate) fn shard(input: DatasetRef, shards: u64, index: u64, requires_element
 }
 
 #[derive(Clone)]
-struct Shard {
+pub(crate) struct Shard {
     input: DatasetRef,
     /// None: a distribution strategy has to choose.
     choice: Option<Choice>,
@@ -65,6 +65,13 @@ struct Choice {
     shards: u64,
     /// Less than `shards`.
     index: u64,
+}
+
+impl Shard {
+    /// True if it has the elements of its input.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.choice.is_some_and(|choice| choice.shards == 1)
+    }
 }
 
 impl Dataset for Shard {

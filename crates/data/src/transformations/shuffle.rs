@@ -63,6 +63,9 @@ pub(crate) const OPS: &[Op] = &[
     },
 ];
 
+const KIND: &str = "Shuffle";
+const REPEATING_KIND: &str = "ShuffleAndRepeat";
+
 /// The kernel of an op whose seeds begin at one input, and whose seed generator is in another, where it has them.
 fn shuffle_kernel(setup: &Setup<'_>, first_seed: Option<usize>, generator: Option<usize>) -> Result<Kernel> {
     let home = Home::of(setup);
@@ -76,7 +79,7 @@ fn shuffle_kernel(setup: &Setup<'_>, first_seed: Option<usize>, generator: Optio
             None => Ok(SeedGenerator::random()),
         };
         let generator = seed_generator(&home, inputs, generator, make)?;
-        Ok(Shuffle::new("Shuffle", input, size, Some(1), generator))
+        Ok(Shuffle::new(KIND, input, size, Some(1), generator))
     })
 }
 
@@ -93,7 +96,7 @@ fn repeat_kernel(setup: &Setup<'_>, generator: Option<usize>) -> Result<Kernel> 
             _ => return Err(invalid!("count must be greater than zero or equal to -1.")),
         };
         let generator = seed_generator(&home, inputs, generator, |_| Ok(SeedGenerator::new(given, reshuffles)))?;
-        Ok(Shuffle::new("ShuffleAndRepeat", input, size, epochs, generator))
+        Ok(Shuffle::new(REPEATING_KIND, input, size, epochs, generator))
     })
 }
 
@@ -120,7 +123,7 @@ fn buffer_size(inputs: &mut Inputs) -> Result<Option<u64>> {
 }
 
 #[derive(Clone)]
-struct Shuffle {
+pub(crate) struct Shuffle {
     kind: &'static str,
     input: DatasetRef,
     size: Option<u64>,
@@ -132,6 +135,13 @@ struct Shuffle {
 }
 
 impl Shuffle {
+    /// The same several times, or without end; none if it repeats its input already, or would be empty.
+    pub(crate) fn repeated(&self, epochs: Option<u64>) -> Option<DatasetRef> {
+        let repeats = self.kind == KIND && epochs != Some(0);
+        let (input, generator) = (self.input.clone(), self.generator.clone());
+        repeats.then(|| -> DatasetRef { Arc::new(Shuffle::new(REPEATING_KIND, input, self.size, epochs, generator)) })
+    }
+
     fn new(
         kind: &'static str,
         input: DatasetRef,

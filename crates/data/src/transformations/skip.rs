@@ -32,10 +32,17 @@ fn kernel(setup: &Setup<'_>) -> Result<Kernel> {
 }
 
 #[derive(Clone)]
-struct Skip {
+pub(crate) struct Skip {
     input: DatasetRef,
     /// None: skips all elements.
     count: Option<u64>,
+}
+
+impl Skip {
+    /// True if it has the elements of its input.
+    pub(crate) fn skips_none(&self) -> bool {
+        self.count == Some(0)
+    }
 }
 
 impl Dataset for Skip {

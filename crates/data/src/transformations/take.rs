@@ -33,13 +33,18 @@ pub(crate) fn take(input: DatasetRef, count: i64) -> DatasetRef {
 }
 
 #[derive(Clone)]
-struct Take {
+pub(crate) struct Take {
     input: DatasetRef,
     /// Negative: all elements.
     count: i64,
 }
 
 impl Take {
+    /// True if it has the elements of its input.
+    pub(crate) fn takes_all(&self) -> bool {
+        self.count < 0
+    }
+
     fn limit(&self) -> Option<u64> {
         u64::try_from(self.count).ok()
     }

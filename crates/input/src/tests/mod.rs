@@ -1,6 +1,7 @@
 //! Tests of datasets in Rust programs. Expected elements follow from the definition of each transformation.
 
 mod places;
+mod rewrites;
 mod snapshot;
 
 mod elements;

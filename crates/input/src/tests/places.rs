@@ -48,5 +48,5 @@ fn an_error_names_the_innermost_iterator_only() {
         texts.map(|text: Output| ops::raw::string_to_number(&text).output()).batch(2).batch(1)
     };
     let place = place_after(1, decoded);
-    assert_eq!(place, "[[element 2 of iterator Iterator::Root::Prefetch::BatchV2::BatchV2::Map]]");
+    assert_eq!(place, "[[element 2 of iterator Iterator::Root::Prefetch::BatchV2::MapAndBatch]]");
 }

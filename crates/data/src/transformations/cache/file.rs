@@ -1,5 +1,6 @@
 //! A cache in files: checkpoints in TensorFlow's format, one for each state that was saved, which become one at the end.
 
+use crate::dataset::only;
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
@@ -56,6 +57,11 @@ impl Dataset for FileCache {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_rewritten(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        let (name, systems) = (self.name.clone(), self.systems.clone());
+        only(inputs).map(|input| -> DatasetRef { Arc::new(FileCache { input, name, systems }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {

@@ -1,7 +1,7 @@
 //! A cache in memory, which is complete when its input was read to the end.
 
 use super::random::{GlobalShuffle, RandomAccess};
-use crate::dataset::PendingElement;
+use crate::dataset::{PendingElement, only};
 use crate::{
     Cardinality, Dataset, DatasetRef, Element, Input, Iterate, Next, Pipeline, Place, PollContext, Spec, StateReader,
     StateWriter,
@@ -59,6 +59,11 @@ impl Dataset for MemoryCache {
 
     fn inputs(&self) -> Vec<DatasetRef> {
         vec![self.input.clone()]
+    }
+
+    fn with_rewritten(&self, inputs: Vec<DatasetRef>) -> Option<DatasetRef> {
+        let (contents, random) = (self.contents.clone(), self.random.clone());
+        only(inputs).map(|input| -> DatasetRef { Arc::new(MemoryCache { input, contents, random }) })
     }
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
