@@ -24,10 +24,7 @@ PIPELINES = {
     "shard": lambda: Dataset.range(10).shard(3, 1),
     "prefetch": lambda: Dataset.range(10).prefetch(2),
     "no rewriting": lambda: Dataset.range(6).with_options(unchanged()),
-}
-
-# TensorFlow rewrites these unless it is told not to, and then saves the state of other iterators.
-UNCHANGED = {
+    "no-ops": lambda: Dataset.range(9).skip(0).repeat(1).map(lambda x: x).shard(1, 0).take(7),
     "map": lambda: Dataset.range(6).map(lambda x: x * x),
     "parallel map": lambda: Dataset.range(9).map(lambda x: x + 1, num_parallel_calls=3),
     "shuffle": lambda: Dataset.range(12).shuffle(5, seed=3),
@@ -39,7 +36,11 @@ UNCHANGED = {
     "interleave": lambda: Dataset.range(4).interleave(Dataset.range, 2, 2),
     "parallel interleave": lambda: Dataset.range(1, 5).interleave(Dataset.range, 2, 1, num_parallel_calls=2),
     "padded batch": lambda: Dataset.range(7).map(lambda x: tf.fill([x], x)).padded_batch(3, [None]),
+    "nested": lambda: Dataset.range(4).flat_map(lambda x: Dataset.range(5).map(lambda y: x * y).batch(2)),
 }
+
+# Unless they are told not to, servers rewrite these, and then save the state of other iterators.
+UNCHANGED = ["map", "shuffled epochs", "records", "padded batch"]
 
 # TensorFlow saves a window that is being read as a graph, this server as its elements.
 OURS = {
@@ -104,7 +105,7 @@ class IteratorCheckpointTest(unittest.TestCase):
         write_records()
         cls.targets = {kind: cls.enterClassContext(serving.cluster(kind, {"worker": 1}))["worker"][0]
                        for kind in ("flowgrid", "tensorflow")}
-        builds = {**PIPELINES, **{name: not_rewritten(build) for name, build in UNCHANGED.items()}, **OURS}
+        builds = {**PIPELINES, **{f"{name}, unchanged": not_rewritten(PIPELINES[name]) for name in UNCHANGED}, **OURS}
         cls.pipelines = {name: Pipeline(build) for name, build in builds.items()}
         cls.elements = {name: cls.read(pipeline) for name, pipeline in cls.pipelines.items()}
 

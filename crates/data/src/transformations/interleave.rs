@@ -84,7 +84,7 @@ impl Dataset for Interleave {
 
     fn iterate(self: Arc<Self>, place: &Place) -> Result<Box<dyn Iterate>> {
         Ok(Box::new(InterleaveIterator {
-            input: place.input(&self.input)?,
+            input: place.input(&self.input)?.kept(),
             function: self.function.in_pipeline(&place.pipeline)?,
             open: BTreeMap::new(),
             cycle: 0,
