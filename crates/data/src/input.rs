@@ -11,6 +11,8 @@ use std::task::{Poll, ready};
 pub struct Input {
     iterator: Option<Box<dyn Iterate>>,
     has_ended: bool,
+    /// True while the iterator computes an element that was asked for.
+    is_reading: bool,
     /// Keeps the iterator at its end, because its state is saved there too.
     is_kept: bool,
     /// The name of the iterator.
@@ -39,7 +41,15 @@ impl Input {
 
     /// No input.
     pub fn ended() -> Input {
-        Input { iterator: None, has_ended: true, is_kept: false, prefix: Arc::default(), returned: 0, counted: None }
+        Input {
+            iterator: None,
+            has_ended: true,
+            is_reading: false,
+            is_kept: false,
+            prefix: Arc::default(),
+            returned: 0,
+            counted: None,
+        }
     }
 
     /// True if the input has ended.
@@ -47,9 +57,16 @@ impl Input {
         self.has_ended
     }
 
+    /// True after a request whose element is not there yet. The iterator has begun with it, and its saved state would lack it:
+    /// a stage that asks for elements before they are needed takes this one before it settles.
+    pub fn is_reading(&self) -> bool {
+        self.is_reading
+    }
+
     /// Ends the input, and drops its iterator unless it is kept.
     pub fn end(&mut self) {
         self.has_ended = true;
+        self.is_reading = false;
         if !self.is_kept {
             self.iterator = None;
             self.counted = None;
@@ -75,7 +92,9 @@ impl Input {
     /// As `poll_next`, for an input that is asked again after its end.
     pub fn poll_kept(&mut self, ctx: &mut PollContext<'_>) -> Next {
         let Some(iterator) = &mut self.iterator else { return Poll::Ready(Ok(None)) };
-        let next = ready!(iterator.poll_next(ctx));
+        let polled = iterator.poll_next(ctx);
+        self.is_reading = polled.is_pending();
+        let next = ready!(polled);
         let position = self.returned;
         self.returned += u64::from(!matches!(next, Ok(None)));
         if next.is_err() {

@@ -133,19 +133,23 @@ impl MapAndBatchIterator {
     /// Begins calls for the elements that the input has now.
     fn begin_calls(&mut self, ctx: &mut PollContext<'_>) {
         while self.calls.has_room() && !self.input.has_ended() {
-            match self.input.poll_next(ctx) {
-                Poll::Ready(Ok(Some(element))) => {
-                    self.calls.push(self.read, self.function.call_soon(element));
-                    self.read += 1;
-                }
-                Poll::Ready(Ok(None)) | Poll::Pending => return,
-                Poll::Ready(Err(error)) => {
-                    self.calls.push_ended(self.read, Err(error));
-                    self.read += 1;
-                    return;
-                }
+            if self.poll_begin(ctx) != Poll::Ready(true) {
+                return;
             }
         }
+    }
+
+    /// Begins the call for the next element; false if there is none.
+    fn poll_begin(&mut self, ctx: &mut PollContext<'_>) -> Poll<bool> {
+        let next = ready!(self.input.poll_next(ctx));
+        let begun = matches!(next, Ok(Some(_)));
+        match next {
+            Ok(None) => return Poll::Ready(false),
+            Ok(Some(element)) => self.calls.push(self.read, self.function.call_soon(element)),
+            Err(error) => self.calls.push_ended(self.read, Err(error)),
+        }
+        self.read += 1;
+        Poll::Ready(begun)
     }
 
     /// True if the next call may be made on this thread, one at a time: others would not make a short function faster.
@@ -244,6 +248,9 @@ impl Iterate for MapAndBatchIterator {
     }
 
     fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
+        if self.input.is_reading() {
+            ready!(self.poll_begin(ctx));
+        }
         ready!(self.calls.poll_all(ctx, &unchanged));
         settle_all(self.input.as_list(), ctx)
     }

@@ -159,7 +159,7 @@ impl Iterate for ParallelBatchIterator {
     }
 
     fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
-        if !self.elements.is_empty() {
+        if !self.elements.is_empty() || self.input.is_reading() {
             ready!(self.poll_collect(ctx)); // the form of the state has only whole batches
         }
         ready!(self.calls.poll_all(ctx, &unchanged));

@@ -90,18 +90,26 @@ impl ParallelFilterIterator {
     /// Begins calls for the elements that the input has now.
     fn begin_calls(&mut self, ctx: &mut PollContext<'_>) {
         while self.calls.has_room() && !self.input.has_ended() {
-            match self.input.poll_next(ctx) {
-                Poll::Ready(Ok(Some(element))) => {
-                    let call = self.predicate.call_soon(element.clone());
-                    self.calls.push(element, call);
-                }
-                Poll::Ready(Ok(None)) | Poll::Pending => return,
-                Poll::Ready(Err(error)) => {
-                    self.calls.push_ended(Element::new(), Err(error));
-                    return;
-                }
+            if self.poll_begin(ctx) != Poll::Ready(true) {
+                return;
             }
         }
+    }
+
+    /// Begins the call for the next element; false if there is none.
+    fn poll_begin(&mut self, ctx: &mut PollContext<'_>) -> Poll<bool> {
+        Poll::Ready(match ready!(self.input.poll_next(ctx)) {
+            Ok(Some(element)) => {
+                let call = self.predicate.call_soon(element.clone());
+                self.calls.push(element, call);
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.calls.push_ended(Element::new(), Err(error));
+                false
+            }
+        })
     }
 }
 
@@ -141,6 +149,9 @@ impl Iterate for ParallelFilterIterator {
     }
 
     fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
+        if self.input.is_reading() {
+            ready!(self.poll_begin(ctx));
+        }
         ready!(self.calls.poll_all(ctx, &unchanged));
         settle_all(self.input.as_list(), ctx)
     }

@@ -332,6 +332,10 @@ impl Iterate for ParallelInterleaveIterator {
     }
 
     fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
+        if self.input.is_reading() {
+            let opened = ready!(self.poll_open(ctx));
+            self.future.extend(opened);
+        }
         let mut is_pending = false;
         for nested in self.all() {
             match nested.ahead.poll_settle(ctx) {

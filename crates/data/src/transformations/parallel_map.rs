@@ -173,15 +173,25 @@ impl ParallelMapIterator {
     /// Begins calls for the elements that the input has now.
     fn begin_calls(&mut self, ctx: &mut PollContext<'_>) {
         while self.calls.has_room() && !self.input.has_ended() {
-            match self.input.poll_next(ctx) {
-                Poll::Ready(Ok(Some(element))) => self.calls.push((), self.function.call_soon(element)),
-                Poll::Ready(Ok(None)) | Poll::Pending => return,
-                Poll::Ready(Err(error)) => {
-                    self.calls.push_ended((), Err(error));
-                    return;
-                }
+            if self.poll_begin(ctx) != Poll::Ready(true) {
+                return;
             }
         }
+    }
+
+    /// Begins the call for the next element; false if there is none.
+    fn poll_begin(&mut self, ctx: &mut PollContext<'_>) -> Poll<bool> {
+        Poll::Ready(match ready!(self.input.poll_next(ctx)) {
+            Ok(Some(element)) => {
+                self.calls.push((), self.function.call_soon(element));
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.calls.push_ended((), Err(error));
+                false
+            }
+        })
     }
 }
 
@@ -204,6 +214,9 @@ impl Iterate for ParallelMapIterator {
     }
 
     fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
+        if self.input.is_reading() {
+            ready!(self.poll_begin(ctx));
+        }
         let describe = |error| in_function(error, "ParallelMapDataset", &self.prefix);
         ready!(self.calls.poll_all(ctx, &describe));
         settle_all(self.input.as_list(), ctx)

@@ -122,15 +122,25 @@ impl ParseExampleIterator {
     /// Begins to parse the elements that the input has now.
     fn begin_calls(&mut self, ctx: &mut PollContext<'_>) {
         while self.calls.has_room() && !self.input.has_ended() {
-            match self.input.poll_next(ctx) {
-                Poll::Ready(Ok(Some(element))) => self.calls.push((), self.parse(ctx.pipeline, element)),
-                Poll::Ready(Ok(None)) | Poll::Pending => return,
-                Poll::Ready(Err(error)) => {
-                    self.calls.push_ended((), Err(error));
-                    return;
-                }
+            if self.poll_begin(ctx) != Poll::Ready(true) {
+                return;
             }
         }
+    }
+
+    /// Begins to parse the next element; false if there is none.
+    fn poll_begin(&mut self, ctx: &mut PollContext<'_>) -> Poll<bool> {
+        Poll::Ready(match ready!(self.input.poll_next(ctx)) {
+            Ok(Some(element)) => {
+                self.calls.push((), self.parse(ctx.pipeline, element));
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.calls.push_ended((), Err(error));
+                false
+            }
+        })
     }
 
     fn parse(&self, pipeline: &Arc<Pipeline>, element: Element) -> Call {
@@ -193,6 +203,9 @@ impl Iterate for ParseExampleIterator {
     }
 
     fn poll_settle(&mut self, ctx: &mut PollContext<'_>) -> Poll<Result<()>> {
+        if self.input.is_reading() {
+            ready!(self.poll_begin(ctx));
+        }
         ready!(self.calls.poll_all(ctx, &unchanged));
         settle_all(self.input.as_list(), ctx)
     }
