@@ -126,6 +126,16 @@ class DatasetDescriptionTest(unittest.TestCase):
             with self.assertRaisesRegex(tf.errors.FailedPreconditionError, "Failed to serialize"):
                 self.run_op(lambda: graph_of(dataset(), FAIL), target)
 
+    def test_a_map_that_changes_nothing_does_not_hide_how_many_elements_there_are(self):
+        def at(index):
+            dataset = Dataset.range(10).batch(4, drop_remainder=True).unbatch()
+            return tf.raw_ops.GetElementAtIndex(
+                dataset=dataset._variant_tensor, index=index, output_types=[tf.int64], output_shapes=[[]])
+        for target in (self.target, self.oracle):
+            self.assertEqual(self.run_op(lambda: at(5), target), [5])
+            with self.assertRaises(tf.errors.OutOfRangeError):
+                self.run_op(lambda: at(8), target)
+
     def test_devices_are_made_local(self):
         def build():
             with tf.device("/job:worker/task:0/cpu:0"):

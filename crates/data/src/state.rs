@@ -4,9 +4,11 @@
 //! values of one prefix are one variant: its metadata is the prefix and the keys, separated by `@@`.
 
 use crate::compress::{compress, uncompress};
-use crate::graphs::GraphReader;
+use crate::dataset::Handle;
+use crate::graphs::{GraphReader, graph_of};
+use graph::wire::write_graph;
 use op::Ctx;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use status::{Code, Error, Result, internal, invalid, not_found};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -15,6 +17,10 @@ use tensor::{Bytes, Shape, Tensor, Variant, VariantData, VariantObject};
 
 /// The type name of a saved state in serialized variants.
 const TYPE_NAME: &str = "tensorflow::Iterator";
+/// Ends the keys of values that say that the value under the rest of the key is the graph of a dataset.
+const IS_DATASET: &str = ".is_dataset";
+/// Ends the keys of the names of the nodes that return datasets.
+const OUTPUT: &str = ".output_node";
 /// Separates the parts of a key.
 const DELIMITER: &str = "@@";
 /// What TensorFlow puts in front of keys that include their prefix.
@@ -90,12 +96,33 @@ struct Saved {
 
 impl VariantObject for Saved {
     fn encode(&self) -> Result<VariantData> {
-        let tensors = vec![Tensor::from_variants(Shape::scalar(), vec![compress(&self.tensors)?])?];
-        Ok(VariantData { type_name: TYPE_NAME.to_string(), metadata: self.metadata.clone().into(), tensors })
+        let (metadata, tensors) = self.with_graphs()?;
+        let tensors = vec![Tensor::from_variants(Shape::scalar(), vec![compress(&tensors)?])?];
+        Ok(VariantData { type_name: TYPE_NAME.to_string(), metadata: metadata.into(), tensors })
     }
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+impl Saved {
+    /// The metadata and the values with the graphs of datasets in place of them, as TensorFlow saves datasets.
+    fn with_graphs(&self) -> Result<(String, Vec<Tensor>)> {
+        let mut parts = self.metadata.split(DELIMITER);
+        let (mut metadata, mut tensors) = (parts.next().unwrap_or_default().to_string(), Vec::new());
+        for (key, tensor) in parts.zip(&self.tensors) {
+            if tensor.shape().rank() != 0 || Handle::of(tensor).is_err() {
+                metadata += &format!("{DELIMITER}{key}");
+                tensors.push(tensor.clone());
+                continue;
+            }
+            let graph = graph_of(tensor)?;
+            let output = graph.nodes.last().and_then(|node| node.inputs.first()).cloned().unwrap_or_default();
+            metadata += &format!("{DELIMITER}{key}{IS_DATASET}{DELIMITER}{key}{OUTPUT}{DELIMITER}{key}");
+            tensors.extend([Tensor::string(""), Tensor::string(output), Tensor::string(write_graph(&graph))]);
+        }
+        Ok((metadata, tensors))
     }
 }
 
@@ -121,9 +148,17 @@ impl StateReader {
 
     /// Replaces datasets in their serialised form.
     pub(crate) fn read_datasets(&mut self, ctx: &Ctx<'_>, reader: &GraphReader) -> Result<()> {
-        for value in self.values.values_mut().flat_map(FxHashMap::values_mut) {
-            if let Some(read) = reader.read_tensor(ctx, value)? {
-                *value = read;
+        for values in self.values.values_mut() {
+            let datasets: FxHashSet<String> =
+                values.keys().filter_map(|key| key.strip_suffix(IS_DATASET)).map(str::to_string).collect();
+            for (key, value) in values.iter_mut() {
+                let read = match datasets.contains(key) {
+                    true => Some(reader.read(ctx, &value.to_string_scalar()?)?),
+                    false => reader.read_tensor(ctx, value)?,
+                };
+                if let Some(read) = read {
+                    *value = read;
+                }
             }
         }
         Ok(())

@@ -10,4 +10,4 @@ mod write;
 pub(crate) use external_state::check_external_state;
 pub(crate) use origin::{Maker, Origin};
 pub(crate) use read::{ENCODED, GraphReader};
-pub(crate) use write::{graph_from, graph_of, without_devices};
+pub(crate) use write::{graph_from, graph_of, shapes_attr, types_attr, without_devices};

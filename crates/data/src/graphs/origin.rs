@@ -14,8 +14,8 @@ pub struct Maker {
     pub fingerprint: Option<u64>,
     /// The inputs that do not count when datasets are compared.
     pub seeds: Vec<usize>,
-    /// Its device.
-    pub home: Home,
+    /// Its device, unless no input refers to a resource.
+    pub home: Option<Home>,
     /// The functions that it may use.
     pub functions: Option<Arc<FunctionLibrary>>,
     /// The version of the producer of its graph.
@@ -40,10 +40,15 @@ impl Maker {
             node: NodeDef { name: def.name.clone(), op: def.op.clone(), attrs, ..NodeDef::default() },
             fingerprint: fingerprint_of_node(setup),
             seeds,
-            home: Home::of(setup),
+            home: Some(Home::of(setup)),
             functions: setup.definitions(),
             producer: setup.producer(),
         })
+    }
+
+    /// A node that is in no graph, for a dataset that an iterator made.
+    pub fn described(node: NodeDef) -> Arc<Maker> {
+        Arc::new(Maker { node, fingerprint: None, seeds: Vec::new(), home: None, functions: None, producer: 0 })
     }
 }
 

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use status::{Result, exhausted, internal, invalid, unimplemented_op};
 use std::sync::Arc;
 use tensor::wire::{EncodedTensor, MAX_MESSAGE, encode_spelled};
-use tensor::{DType, Tensor};
+use tensor::{DType, PartialShape, Tensor};
 
 /// The graph of the dataset in a tensor. Its last node, a `_Retval`, returns the dataset.
 pub(crate) fn graph_of(tensor: &Tensor) -> Result<GraphDef> {
@@ -56,7 +56,7 @@ impl Writer {
                 let maker = &*origin.maker;
                 self.graph.versions.producer = self.graph.versions.producer.max(maker.producer);
                 self.add_functions_of(&maker.node, maker.functions.as_deref())?;
-                let source = |input| self.put_tensor(input, Some(&maker.home));
+                let source = |input| self.put_tensor(input, maker.home.as_ref());
                 let inputs = origin.inputs.iter().map(source).collect::<Result<_>>()?;
                 self.put_node(&maker.node.op, inputs, described(&maker.node, handle))?
             }
@@ -68,7 +68,7 @@ impl Writer {
                 let attrs = [
                     ("Tinputs", types_attr(types)),
                     ("output_types", types_attr(spec.types.clone())),
-                    ("output_shapes", shapes_attr(handle)),
+                    ("output_shapes", shapes_attr(spec.shapes.clone())),
                 ];
                 self.put_op("WindowOp", inputs, attrs)?
             }
@@ -173,8 +173,8 @@ fn length(value: &AttrValue) -> usize {
 /// The node of a dataset, with the types and shapes of its elements.
 fn described(node: &NodeDef, handle: &Handle) -> NodeDef {
     let mut node = node.clone();
-    let types = types_attr(handle.dataset.spec().types.clone());
-    for (name, value) in [("output_types", types), ("output_shapes", shapes_attr(handle))] {
+    let spec = handle.dataset.spec().clone();
+    for (name, value) in [("output_types", types_attr(spec.types)), ("output_shapes", shapes_attr(spec.shapes))] {
         if let Some(attr) = node.attrs.get_mut(name) {
             *attr = value;
         }
@@ -182,12 +182,12 @@ fn described(node: &NodeDef, handle: &Handle) -> NodeDef {
     node
 }
 
-fn types_attr(types: Vec<DType>) -> AttrValue {
+pub(crate) fn types_attr(types: Vec<DType>) -> AttrValue {
     AttrValue::List(Box::new(AttrList { types, ..AttrList::default() }))
 }
 
-fn shapes_attr(handle: &Handle) -> AttrValue {
-    AttrValue::List(Box::new(AttrList { shapes: handle.dataset.spec().shapes.clone(), ..AttrList::default() }))
+pub(crate) fn shapes_attr(shapes: Vec<PartialShape>) -> AttrValue {
+    AttrValue::List(Box::new(AttrList { shapes, ..AttrList::default() }))
 }
 
 /// Removes jobs and tasks from the devices of the nodes in functions, except for those that call Python: their task has

@@ -3,7 +3,8 @@
 use super::compute::{Compute, compute};
 use super::get_next::element_shapes;
 use crate::attrs::{reading, scalar, spec};
-use crate::{PendingElement, Pipeline, PollContext, Spec, dataset_of};
+use crate::rewrite::rewritten;
+use crate::{PendingElement, Pipeline, PollContext, Rewrite, Spec, dataset_of};
 use op::{Ctx, Grad, Home, Inputs, Kernel, Op, Outputs, PLAIN, Setup, Value, later};
 use status::{Result, out_of_range};
 use std::sync::Arc;
@@ -34,7 +35,9 @@ fn start(ctx: &Ctx<'_>, home: &Home, inputs: &mut Inputs) -> Result<(Arc<Pipelin
         return Err(out_of_range!("Index out of range [0, {count}):{index}"));
     };
     let pipeline = Pipeline::of(home, ctx.env, &dataset)?;
-    let element = dataset.element_at(&pipeline, position)?;
+    let removed = pipeline.options().rewrites.contains(&Rewrite::NoopElimination).then_some(Rewrite::NoopElimination);
+    // A map that changes nothing hides how many elements there are.
+    let element = rewritten(&dataset, &removed.into_iter().collect()).element_at(&pipeline, position)?;
     Ok((pipeline, element))
 }
 

@@ -27,18 +27,18 @@ impl Saved {
     /// The dataset of a snapshot with one shard, behind its first elements; none if nothing was written.
     pub(super) fn only_shard(&self, skip: u64) -> Result<Option<DatasetRef>> {
         let folder = shard_folders(&self.systems, &self.folder)?.into_iter().next();
-        Ok(folder.map(|folder| self.shard(folder, skip)))
+        Ok(folder.map(|folder| -> DatasetRef { Arc::new(self.shard(folder, skip)) }))
     }
 
-    fn shard(&self, folder: String, skip: u64) -> DatasetRef {
-        Arc::new(ShardReader {
+    fn shard(&self, folder: String, skip: u64) -> ShardReader {
+        ShardReader {
             folder,
             skip,
             version: self.metadata.version,
             compression: self.compression,
             systems: self.systems.clone(),
             spec: self.spec.clone(),
-        })
+        }
     }
 
     /// The datasets of all shards, of which `skip` elements were read in turns.
@@ -46,9 +46,9 @@ impl Saved {
         let folders = shard_folders(&self.systems, &self.folder)?;
         let count = folders.len() as u64;
         let shard = |(index, folder): (usize, String)| {
-            self.shard(folder, skip / count + u64::from(skip % count > index as u64))
+            self.shard(folder, skip / count + u64::from(skip % count > index as u64)).tensor()
         };
-        let mut datasets: Vec<DatasetRef> = folders.into_iter().enumerate().map(shard).collect();
+        let mut datasets = folders.into_iter().enumerate().map(shard).collect::<Result<Vec<_>>>()?;
         if count > 0 {
             datasets.rotate_left((skip % count) as usize); // the first one has the next element
         }

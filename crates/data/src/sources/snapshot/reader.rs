@@ -1,10 +1,12 @@
 //! SnapshotDatasetReader and SnapshotNestedDatasetReader: the elements of one shard, and the datasets of all shards.
 
 use crate::attrs::{DATASET, dataset_kernel, input_dataset, scalar, spec, string_scalar};
+use crate::dataset::dataset_tensor_from;
+use crate::graphs::{Maker, Origin, shapes_attr, types_attr};
 use crate::{
-    Cardinality, Dataset, DatasetRef, Element, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter,
-    dataset_tensor, full_name,
+    Cardinality, Dataset, Element, Iterate, Next, Place, PollContext, Spec, StateReader, StateWriter, full_name,
 };
+use graph::NodeDef;
 use io::snapshot::{ElementReader, VERSION, chunk_path};
 use io::{Compression, FileSystems};
 use op::shapes;
@@ -14,7 +16,7 @@ use smallvec::smallvec;
 use status::{Result, invalid};
 use std::sync::Arc;
 use std::task::Poll;
-use tensor::{DType, PartialShape};
+use tensor::{DType, PartialShape, Tensor};
 
 pub(crate) const OPS: &[Op] = &[
     Op {
@@ -49,14 +51,23 @@ fn reader_kernel(setup: &Setup<'_>) -> Result<Kernel> {
 fn nested_kernel(setup: &Setup<'_>) -> Result<Kernel> {
     let count = setup.input_types().len();
     dataset_kernel(setup, move |_, inputs| {
-        let datasets = (0..count).map(|index| input_dataset(inputs, index)).collect::<Result<Vec<_>>>()?;
-        Ok(Nested::new(datasets))
+        (0..count).try_for_each(|index| input_dataset(inputs, index).map(drop))?;
+        Ok(Nested::new(inputs.tensors(0, count)?))
     })
 }
 
 /// A compression by name; unknown names mean none, as in TensorFlow.
 pub(super) fn compression(name: &str) -> Compression {
     Compression::from_name(name).unwrap_or_default()
+}
+
+fn name_of(compression: Compression) -> &'static str {
+    match compression {
+        Compression::None => "",
+        Compression::Zlib => "ZLIB",
+        Compression::Gzip => "GZIP",
+        Compression::Snappy => "SNAPPY",
+    }
 }
 
 /// The elements of a shard: its files are read one after the other.
@@ -71,6 +82,20 @@ pub(super) struct ShardReader {
 }
 
 impl ShardReader {
+    /// The dataset as the value of a node, so that it can be a part of the saved state of an iterator.
+    pub(super) fn tensor(self) -> Result<Tensor> {
+        let attrs = [
+            ("output_types", types_attr(self.spec.types.clone())),
+            ("output_shapes", shapes_attr(self.spec.shapes.clone())),
+            ("compression", name_of(self.compression).into()),
+            ("version", self.version.into()),
+        ];
+        let attrs = attrs.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        let node = NodeDef { op: "SnapshotDatasetReader".to_string(), attrs, ..NodeDef::default() };
+        let inputs = vec![Tensor::string(self.folder.clone()), Tensor::scalar(self.skip as i64)];
+        dataset_tensor_from(Arc::new(self), Some(Origin { maker: Maker::described(node), inputs }), 0)
+    }
+
     /// Opens a file behind its first elements; none if there is no such file.
     fn open(&self, chunk: u64, skip: u64) -> Result<Option<ElementReader>> {
         if self.version != VERSION {
@@ -166,12 +191,12 @@ impl Iterate for ShardIterator {
 
 /// A dataset of datasets.
 pub(super) struct Nested {
-    datasets: Vec<DatasetRef>,
+    datasets: Vec<Tensor>,
     spec: Spec,
 }
 
 impl Nested {
-    pub(super) fn new(datasets: Vec<DatasetRef>) -> Nested {
+    pub(super) fn new(datasets: Vec<Tensor>) -> Nested {
         Nested { datasets, spec: Spec { types: vec![DType::VARIANT], shapes: vec![PartialShape::unknown()] } }
     }
 }
@@ -204,7 +229,7 @@ impl Iterate for NestedIterator {
     fn poll_next(&mut self, _: &mut PollContext<'_>) -> Next {
         let Some(dataset) = self.dataset.datasets.get(self.index) else { return Poll::Ready(Ok(None)) };
         self.index += 1;
-        Poll::Ready(dataset_tensor(dataset.clone()).map(|tensor| Some(smallvec![tensor])))
+        Poll::Ready(Ok(Some(smallvec![dataset.clone()])))
     }
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
