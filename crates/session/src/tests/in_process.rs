@@ -76,3 +76,15 @@ fn a_session_on_a_task_of_a_local_cluster_reaches_the_others() {
     let error = cluster.session("worker", 0, &graph).err().unwrap();
     assert_eq!(error.message, "The cluster has no running task 0 in job 'worker'");
 }
+
+#[test]
+fn a_node_knows_the_version_of_its_graph() {
+    let built = graph();
+    built.root().op("GraphDefVersion").output();
+    let mut def = built.to_def().unwrap();
+    def.versions.producer = 1500;
+    let imported = graph();
+    imported.import(&def, &::graph::ImportOptions::default()).unwrap();
+    let version = Session::local(&imported).run::<i32>("GraphDefVersion:0");
+    assert_eq!(version, Ok(1500));
+}
