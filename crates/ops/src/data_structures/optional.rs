@@ -31,7 +31,9 @@ pub(crate) const OPS: &[Op] = &[
         shape: scalar,
         grad: Grad::Unknown,
         kernel: |_| {
-            Ok(op::unary(|_, handle| Ok(Tensor::scalar(Optional::of(&handle, "OptionalHasValue")?.components.is_some()))))
+            Ok(op::unary(|_, handle| {
+                Ok(Tensor::scalar(Optional::of(&handle, "OptionalHasValue")?.components.is_some()))
+            }))
         },
         facts: PLAIN,
     },

@@ -3,8 +3,8 @@
 use super::rules::{expand_last, sum_last};
 use super::softmax::{log_softmax, softmax};
 use graph::{Node, Output};
-use math::elementwise::broadcast_to;
 use math::Logit;
+use math::elementwise::broadcast_to;
 use op::shapes::broadcast_shapes;
 use op::{Ctx, Grad, Grads, Kernel, NoGradient, Op, Outputs, PLAIN, Setup, ShapeQuery, grads, many, outputs};
 use status::{Result, invalid};
@@ -91,14 +91,7 @@ fn run_dense<T: Element + Logit>(ctx: &Ctx<'_>, logits: Tensor, labels: Tensor) 
     let mut backprop = Tensor::scratch::<T>(both)?;
     if width > 0 {
         let (loss, backprop) = (loss.values_mut()?, backprop.values_mut()?);
-        math::softmax_cross_entropy::<T>(
-            ctx.pool(),
-            width,
-            logits.values()?,
-            labels.values()?,
-            loss,
-            backprop,
-        );
+        math::softmax_cross_entropy::<T>(ctx.pool(), width, logits.values()?, labels.values()?, loss, backprop);
     }
     Ok(outputs![loss, backprop])
 }
