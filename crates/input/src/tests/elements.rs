@@ -41,6 +41,7 @@ impl Drop for File {
 }
 
 #[test]
+#[expect(clippy::reversed_empty_ranges, reason = "a range that counts down")]
 fn sources_in_memory() {
     let graph = graph();
     let scope = graph.root();
