@@ -48,7 +48,7 @@ fn tensorflow_files_are_read() {
         assert!(ours == theirs, "{file}");
     }
     first_format_is_read(&systems, &folder);
-    let records = RecordReader::open_on(&systems, &folder.join("many_records"), Compression::Gzip).unwrap();
+    let records = RecordReader::open_on(&systems, folder.join("many_records"), Compression::Gzip).unwrap();
     for (number, record) in records.enumerate() {
         assert_eq!(record.unwrap(), vec![number as u8; number]);
     }

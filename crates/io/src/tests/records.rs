@@ -27,7 +27,7 @@ fn read(systems: &FileSystems, path: &str, compression: Compression) -> (Vec<usi
 #[test]
 fn records_come_in_order() {
     for (name, compression) in ALL {
-        let reader = RecordReader::open_on(&FileSystems::local(), &fixture(name), compression).unwrap();
+        let reader = RecordReader::open_on(&FileSystems::local(), fixture(name), compression).unwrap();
         let records = reader.collect::<Result<Vec<Bytes>>>().unwrap();
         let lengths: Vec<usize> = records.iter().map(Bytes::len).collect();
         assert_eq!(lengths, [0, 3, 5120], "{name}");
