@@ -206,7 +206,7 @@ class DemoTest(unittest.TestCase):
             spec = ";".join(f"{job}={hosts[0].removeprefix('grpc://')}" for job, hosts in targets.items())
             ended = demo("--targets", spec, "--logdir", folder)
             self.assertEqual(ended.returncode, 0, ended.stderr)
-            reported = collections.Counter(re.findall(r"/job:(\w+)/replica:0/task:0 tells nothing", ended.stderr))
+            reported = collections.Counter(re.findall(r"the counters of /job:(\w+)/replica:0/task:0 cannot be read", ended.stderr))
             self.assertEqual(reported, {"ps": 1, "worker": 1})
             found = scalars(os.path.join(folder, "worker-0"))
             self.assertGreater(found["cluster/steps_per_sec"][0][1], 0)

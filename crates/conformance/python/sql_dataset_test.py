@@ -37,7 +37,9 @@ class SqlDatasetTest(unittest.TestCase):
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
 
     def database(self, kind):
-        path = os.path.join(self.folder, f"{kind}-{self.id()}.sqlite")
+        path = os.path.join(self.folder, f"{kind}.sqlite")
+        if os.path.exists(path):
+            os.remove(path)
         with sqlite3.connect(path) as connection:
             connection.execute("CREATE TABLE people (name TEXT, age INTEGER, weight REAL, big INTEGER, missing TEXT)")
             rows = [("12 monkeys", 7, 20.0, 2**63 - 1, None), ("a\0b", 200, 1331241.3213421324, -(2**63), None),
@@ -62,8 +64,6 @@ class SqlDatasetTest(unittest.TestCase):
             with self.subTest(query=query):
                 found = {kind: self.rows(kind, query, types) for kind in SERVERS}
                 self.assertEqual(found["flowgrid"], found["tensorflow"])
-                for path in os.listdir(self.folder):
-                    os.remove(os.path.join(self.folder, path))
 
     def test_wrong_queries_have_the_error_of_tensorflow(self):
         for query, types in WRONG:
@@ -73,7 +73,6 @@ class SqlDatasetTest(unittest.TestCase):
                     with self.assertRaises(tf.errors.OpError) as caught:
                         self.rows(kind, query, types)
                     codes[kind] = caught.exception.error_code, caught.exception.message.partition(":")[0]
-                    os.remove(os.path.join(self.folder, f"{kind}-{self.id()}.sqlite"))
                 self.assertEqual(codes["flowgrid"], codes["tensorflow"])
 
     def test_many_rows_are_read_in_order_and_a_session_may_end_before_them(self):
@@ -104,7 +103,7 @@ class SqlDatasetTest(unittest.TestCase):
                 iterator = tf1.data.make_initializable_iterator(dataset)
                 element = iterator.get_next()[0]
                 saver = tf1.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
-                prefix = os.path.join(self.folder, "checkpoint")
+                prefix = os.path.join(self.folder, "state")
                 with tf1.Session(self.targets[first]) as session:
                     session.run(iterator.initializer)
                     self.assertEqual([session.run(element) for _ in range(4)], [0, 1, 2, 3])

@@ -4,7 +4,7 @@
 //! owns the connection, and reads a bounded number of rows ahead.
 
 use super::Query;
-use crate::{Element, Iterate, Next, PollContext, StateReader, StateWriter};
+use crate::{Element, Iterate, Next, PollContext, StateReader, StateWriter, full_name};
 use parking_lot::{Condvar, Mutex};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error as SqlError, OpenFlags, Row, ffi};
@@ -69,7 +69,7 @@ impl Iterate for RowIterator {
 
     fn save(&self, writer: &mut StateWriter) -> Result<()> {
         if self.reader.is_some() {
-            writer.int(&self.prefix, "next_calls", self.calls as i64);
+            writer.int(&self.prefix, &full_name(&self.prefix, "next_calls"), self.calls as i64);
         }
         Ok(())
     }
@@ -244,7 +244,9 @@ fn string(connection: &Connection, value: ValueRef<'_>) -> Result<Bytes> {
     match value {
         ValueRef::Null => Ok(Bytes::new()),
         ValueRef::Text(text) | ValueRef::Blob(text) => Ok(Bytes::copy_from_slice(text)),
-        number => cast::<String>(connection, number, "SELECT CAST(?1 AS TEXT)").map(Bytes::from),
+        ValueRef::Integer(number) => Ok(number.to_string().into()),
+        // As TensorFlow's SQLite writes numbers; newer ones write more digits.
+        number => cast::<String>(connection, number, "SELECT printf('%!.15g', ?1)").map(Bytes::from),
     }
 }
 
