@@ -262,7 +262,7 @@ impl Groups {
         }
     }
 
-    /// Forgets a group that another task has formed, unless it was replaced meanwhile.
+    /// Removes a group that another task has formed, unless it was replaced meanwhile.
     pub fn forget(&mut self, group: &Arc<Group>) {
         if self.find(group.key).is_some_and(|known| Arc::ptr_eq(&known, group)) {
             self.records.remove(&group.key);
