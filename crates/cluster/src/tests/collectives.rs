@@ -1,10 +1,10 @@
-//! Collective operations of several programs, one on each worker, while links are cut and tasks restart.
+//! Collective operations of several programs, one on each worker, with and without a member that is missing.
 
 use crate::tests::net::Net;
 use crate::tests::toy;
 use crate::{Master, RunOptions, RunStep, SessionConfig};
 use futures_util::future::join_all;
-use status::{Code, Error, Result};
+use status::{Code, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,22 +45,6 @@ impl Program {
     }
 }
 
-impl Program {
-    /// Runs steps until one succeeds; gives the number of those that did not.
-    async fn until_success(&self, sum: Vec<f32>) -> usize {
-        for failures in 0..10 {
-            match self.step(None).await {
-                Ok(found) => {
-                    assert_eq!(found, sum);
-                    return failures;
-                }
-                Err(error) => assert!(error.code != Code::Internal, "{error}"),
-            }
-        }
-        panic!("the group is not formed again");
-    }
-}
-
 fn all(net: &Net, programs: &[Program]) -> Vec<Result<Vec<f32>>> {
     net.run(join_all(programs.iter().map(|program| program.step(None))))
 }
@@ -95,49 +79,6 @@ fn programs_sum_over_one_to_five_workers_again_and_again() {
         let sections = (0..size).filter(|section| section * (count.div_ceil(size) * 4 / 64 + 1) * 16 < count).count();
         assert_eq!(net.count("recv_buf"), 3 * 2 * others * sections, "{size} workers, {count} floats");
     }
-}
-
-/// Runs a step of `waiting` until it waits for the others, and cuts the link.
-fn cut_while_waiting(net: &Net, waiting: &Program, (one, other): (&str, &str)) -> Error {
-    std::thread::scope(|scope| {
-        let step = scope.spawn(|| net.run(waiting.step(None)).expect_err("a member is missing"));
-        let before = net.count("recv_buf");
-        while net.count("recv_buf") == before {
-            std::thread::yield_now();
-        }
-        net.cut(one, other);
-        step.join().expect("no panic")
-    })
-}
-
-#[test]
-fn a_member_that_is_cut_off_fails_the_others_with_its_name_and_returns() {
-    let net = Net::new("worker:0 worker:1 worker:2");
-    let programs = programs(&net, 3, 100);
-    agree(&net, &programs, 100);
-    let error = cut_while_waiting(&net, &programs[2], ("worker:1", "worker:2"));
-    assert_eq!(error.code, Code::Unavailable);
-    assert!(error.message.contains("/job:worker/replica:0/task:1"), "{error}");
-    // The others of this step hear it from the one that failed, or find the link cut themselves.
-    for result in net.run(join_all(programs[..2].iter().map(|program| program.step(None)))) {
-        let error = result.expect_err("the step cannot succeed");
-        assert!(error.message.contains("/job:worker/replica:0/task:1"), "{error}");
-    }
-    net.heal();
-    agree(&net, &programs, 100);
-}
-
-#[test]
-fn a_member_that_restarts_joins_the_group_again() {
-    let net = Net::new("worker:0 worker:1 worker:2");
-    let mut programs = programs(&net, 3, 100);
-    agree(&net, &programs, 100);
-    net.restart("worker:1");
-    programs[1] = program(&net, 1, 3, 100);
-    // The others know the old process: they fail, and join the new one.
-    let failures = net.run(join_all(programs.iter().map(|program| program.until_success(expected(3, 100)))));
-    assert!(failures.iter().sum::<usize>() > 0, "no task has noticed the restart");
-    agree(&net, &programs, 100);
 }
 
 #[test]
