@@ -12,8 +12,8 @@ use status::{Code, Error};
 /// Flags of `flowgrid data verify`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The files; patterns such as `'s3://bucket/train-*'` are expanded. What is no CSV, JSON lines or Parquet file by its
-    /// name or its first bytes is read as a TFRecord file.
+    /// The files; patterns such as `'s3://bucket/train-*'` are expanded. The name or the first bytes of a file tell whether
+    /// it is CSV, JSON lines or Parquet; other files are read as TFRecord files.
     #[arg(required = true)]
     paths: Vec<String>,
 }
